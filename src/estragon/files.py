@@ -1,0 +1,35 @@
+"""Files written whole: a reader, or a run that was killed, never sees half of one."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from estragon.errors import UserError
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write `data` beside `path`, flush it to the disk, then rename it into place."""
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        reason = error.strerror or str(error)
+        raise UserError(f"cannot write {path}: {reason}; choose a folder you can write to") from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as readable JSON, whole."""
+    write_whole(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())

@@ -1,0 +1,40 @@
+"""Where the game's data, private installations and caches live."""
+
+import os
+import sys
+from pathlib import Path
+
+from estragon.errors import UserError
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def godot_project() -> Path:
+    """The Godot project: `godot/` of a checkout, or the copy inside an installed wheel."""
+    for candidate in (PACKAGE.parents[1] / "godot", PACKAGE / "_game"):
+        if (candidate / "tag" / "rules.json").is_file():
+            return candidate
+    raise UserError("the game's data (godot/tag/rules.json) is missing; install estragon again")
+
+
+def rules_file() -> Path:
+    """The file that holds every number of the tag game."""
+    return godot_project() / "tag" / "rules.json"
+
+
+def layouts_folder() -> Path:
+    """The folder of the named arena layouts."""
+    return godot_project() / "tag" / "layouts"
+
+
+def home() -> Path:
+    """Estragon's own cache folder: `ESTRAGON_HOME`, or the platform's user cache."""
+    if chosen := os.environ.get("ESTRAGON_HOME"):
+        return Path(chosen).expanduser().absolute()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "estragon"

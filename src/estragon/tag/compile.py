@@ -1,0 +1,58 @@
+"""How kernels are compiled: exact arithmetic, cached, and never from a stale cache."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+try:
+    import numba
+except ImportError as error:  # pragma: no cover - exercised in an environment without numba
+    from estragon.errors import UserError
+
+    raise UserError("the embedded engine needs numba: pip install 'estragon[train]'") from error
+
+from estragon import paths
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel(function: F) -> F:
+    """Compile as an entry point from Python; division by zero follows IEEE 754."""
+    return _compile(function, forceinline=False)
+
+
+def inlined(function: F) -> F:
+    """Compile as a part of kernels: a call costs nothing, constants stay in registers."""
+    return _compile(function, forceinline=True)
+
+
+def _compile(function: F, *, forceinline: bool) -> F:
+    # numba looks at its cache folder when a function is decorated, and checks only that
+    # function's own file: a folder named after all sources keeps changed callees out.
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = _CACHE or before
+    try:
+        compiled = numba.njit(
+            cache=True, error_model="numpy", fastmath=False, forceinline=forceinline, nogil=True
+        )(function)
+    finally:
+        numba.config.CACHE_DIR = before
+    return compiled  # type: ignore[no-any-return]
+
+
+def _cache_folder() -> str:
+    """A folder for exactly these sources and this numba, or "" where none can be written."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    folder = paths.home() / "numba" / digest.hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return ""
+    return str(folder) if os.access(folder, os.W_OK) else ""
+
+
+_CACHE = _cache_folder()

@@ -1,0 +1,170 @@
+"""The boxes in an arena: read, checked, and packed for the kernels."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from estragon import paths
+from estragon.errors import UserError
+from estragon.tag.rules import Rules
+from estragon.tag.schema import read_json
+
+MAX_BOXES = 32
+APEX_MARGIN_M = 0.1
+"""No box top may lie this close to where a jump ends: whether it is reached must be plain."""
+FLOOR_CELL_M = 0.25
+
+Side = Annotated[float, Meta(gt=0.0, le=1e3)]
+
+
+class Box(Struct, frozen=True, forbid_unknown_fields=True):
+    """A solid block that stands on the floor."""
+
+    at_m: tuple[float, float]
+    """x and z of its centre."""
+    size_m: tuple[Side, Side, Side]
+    """Extent along x, y (up) and z."""
+
+
+class Layout(Struct, frozen=True, forbid_unknown_fields=True):
+    """The boxes of one arena."""
+
+    boxes: Annotated[list[Box], Meta(max_length=MAX_BOXES)]
+    description: str = ""
+    name: str = ""
+    """Filled when it is loaded, from the file's name."""
+
+
+def load_layout(spec: str, rules: Rules) -> Layout:
+    """A layout by name (`playground`), by file (`mine.json`) or by seed (`random:7`)."""
+    if spec.startswith("random:"):
+        from estragon.tag.random_layout import random_layout  # needs numba; reading a file does not
+
+        return random_layout(_seed_of(spec), rules)
+    if spec.endswith(".json"):
+        path = Path(spec)
+    else:
+        path = paths.layouts_folder() / f"{spec}.json"
+        if not re.fullmatch(r"[\w-]+", spec) or not path.is_file():
+            raise UserError(
+                f"no layout '{spec}'; there are {', '.join(layout_names())}, "
+                "random:SEED, random:FIRST-LAST, or a .json file"
+            )
+    loaded = read_json(path, Layout)
+    layout = Layout(loaded.boxes, loaded.description, path.stem)
+    check_layout(layout, rules)
+    return layout
+
+
+def load_layouts(spec: str, rules: Rules) -> list[Layout]:
+    """Several layouts at once: `playground,four_corners,random:0-63`."""
+    layouts = []
+    for part in spec.split(","):
+        if match := re.fullmatch(r"random:(\d+)-(\d+)", part.strip()):
+            first, last = int(match[1]), int(match[2])
+            if not first <= last < first + 4096:
+                raise UserError(f"layout '{part}': write random:FIRST-LAST, at most 4096 of them")
+            layouts += [load_layout(f"random:{seed}", rules) for seed in range(first, last + 1)]
+        else:
+            layouts.append(load_layout(part.strip(), rules))
+    return layouts
+
+
+def layout_names() -> list[str]:
+    """The layouts that come with the game."""
+    return sorted(path.stem for path in paths.layouts_folder().glob("*.json"))
+
+
+def check_layout(layout: Layout, rules: Rules) -> None:
+    """Refuse what no match can be played on, naming the box and the reason."""
+    half_width, half_depth = rules.arena.width_m / 2.0, rules.arena.depth_m / 2.0
+    tops = sorted({0.0, *(box.size_m[1] for box in layout.boxes)})
+    for index, box in enumerate(layout.boxes):
+        where = f"layout '{layout.name}': boxes[{index}]"
+        (x, z), (width, height, depth) = box.at_m, box.size_m
+        if abs(x) + width / 2.0 > half_width or abs(z) + depth / 2.0 > half_depth:
+            raise UserError(
+                f"{where}: sticks out of the {rules.arena.width_m:g} × {rules.arena.depth_m:g} m arena"
+            )
+        if min(width, depth) <= rules.episode.tag_reach_m:
+            raise UserError(
+                f"{where}: thinner than the tag reach of {rules.episode.tag_reach_m:g} m"
+            )
+        for below in tops:
+            if abs(height - below - rules.jump_height_m) < APEX_MARGIN_M:
+                raise UserError(
+                    f"{where}: its top at {height:g} m is within {APEX_MARGIN_M:g} m of where a "
+                    f"jump from {below:g} m ends ({below + rules.jump_height_m:.3f} m)"
+                )
+    _check_floor(layout, rules)
+
+
+def farthest_spawns(layout: Layout, rules: Rules) -> np.ndarray:
+    """Two free floor points far apart: (2, 2) float64, x and z."""
+    points = _floor_points(layout, rules)[1]
+    if len(points) == 0:
+        raise UserError(f"layout '{layout.name}': the boxes leave no floor to stand on")
+    corner = points[np.argmin(points.sum(axis=1))]
+    first = points[np.argmax(((points - corner) ** 2).sum(axis=1))]
+    second = points[np.argmax(((points - first) ** 2).sum(axis=1))]
+    return np.stack([first, second])
+
+
+def _check_floor(layout: Layout, rules: Rules) -> None:
+    first, second = farthest_spawns(layout, rules)
+    apart = float(np.sqrt(((first - second) ** 2).sum()))
+    if apart < rules.episode.spawn_separation_m:
+        raise UserError(
+            f"layout '{layout.name}': free floor is {apart:.1f} m across, "
+            f"spawns need {rules.episode.spawn_separation_m:g} m between them"
+        )
+    parts = _count_parts(_floor_points(layout, rules)[0])
+    if parts > 1:
+        raise UserError(
+            f"layout '{layout.name}': the boxes cut the floor into {parts} parts; "
+            "an agent could spawn where it cannot get out"
+        )
+
+
+def _floor_points(layout: Layout, rules: Rules) -> tuple[np.ndarray, np.ndarray]:
+    """A grid of floor positions: which are free (nx, nz) bool, and those points (n, 2)."""
+    margin = rules.agent.size_m / 2.0 + rules.physics.skin_m
+    reach_x, reach_z = rules.arena.width_m / 2.0 - margin, rules.arena.depth_m / 2.0 - margin
+    xs = np.linspace(-reach_x, reach_x, max(2, int(2 * reach_x / FLOOR_CELL_M) + 1))
+    zs = np.linspace(-reach_z, reach_z, max(2, int(2 * reach_z / FLOOR_CELL_M) + 1))
+    grid_x, grid_z = np.meshgrid(xs, zs, indexing="ij")
+    free = np.ones(grid_x.shape, dtype=bool)
+    for box in layout.boxes:
+        near_x = np.abs(grid_x - box.at_m[0]) < box.size_m[0] / 2.0 + margin
+        near_z = np.abs(grid_z - box.at_m[1]) < box.size_m[2] / 2.0 + margin
+        free &= ~(near_x & near_z)
+    return free, np.stack([grid_x[free], grid_z[free]], axis=1)
+
+
+def _count_parts(free: np.ndarray) -> int:
+    """How many separate regions the free cells form, going from side to side."""
+    left = free.copy()
+    parts = 0
+    while left.any():
+        parts += 1
+        frontier = np.zeros_like(left)
+        frontier[np.unravel_index(int(np.argmax(left)), left.shape)] = True
+        while frontier.any():
+            left &= ~frontier
+            grown = np.zeros_like(left)
+            grown[1:] |= frontier[:-1]
+            grown[:-1] |= frontier[1:]
+            grown[:, 1:] |= frontier[:, :-1]
+            grown[:, :-1] |= frontier[:, 1:]
+            frontier = grown & left
+    return parts
+
+
+def _seed_of(spec: str) -> int:
+    text = spec.removeprefix("random:")
+    if not text.isdecimal() or int(text) >= 2**32:
+        raise UserError(f"layout '{spec}': write random:SEED with a whole number below 2^32")
+    return int(text)

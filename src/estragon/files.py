@@ -26,10 +26,26 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
-        reason = error.strerror or str(error)
-        raise UserError(f"cannot write {path}: {reason}; choose a folder you can write to") from error
+        raise _cannot_write(path, error) from error
+
+
+def ensure_writable(path: Path) -> None:
+    """Fail now, not after the work is done, where `path` could not be written."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise _cannot_write(path, error) from error
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as readable JSON, whole."""
     write_whole(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
+
+
+def _cannot_write(path: Path, error: OSError) -> UserError:
+    reason = error.strerror or str(error)
+    return UserError(f"cannot write {path}: {reason}; choose a place you can write to")

@@ -103,6 +103,7 @@ class Arenas:
             seed=_checked_seed(seed),
             first_seeker=first_seeker,
         )
+        self.begun = False
         self.arenas = np.zeros(count, dtype=ARENA)
         self.arenas["number"] = np.arange(first_arena, first_arena + count)
         self.agents = np.zeros((count, AGENTS), dtype=AGENT)
@@ -171,9 +172,11 @@ class Arenas:
                 raise UserError(f"saved {name}: made with another number of arenas or version")
             array.view(np.uint8)[...] = saved[name]
         self.game = self.game._replace(seed=_checked_seed(int(saved["seed"])))
+        self.begun = True
         return self._observe()
 
     def _begin(self) -> np.ndarray:
+        self.begun = True
         self._run(_spawn_span, self.game)
         return self._observe()
 

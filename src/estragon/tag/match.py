@@ -8,12 +8,11 @@ import numpy as np
 from estragon.tag import streams
 from estragon.tag.compile import inlined
 from estragon.tag.constants import Constants, Rooms, Weights
+from estragon.tag.observation import write_head, write_rays
 from estragon.tag.physics import command_of, distance_between, gap_square, move_agent
 from estragon.tag.rewards import NOBODY, reward_terms
-from estragon.tag.vision import BODY, WALL, cast_fan, sees
+from estragon.tag.vision import cast_fan, sees
 
-HEAD_SIZE = 18
-"""Numbers in an observation before the rays."""
 GOING_ON, TAGGED, TIMED_OUT = 0, 1, 2
 """How a decision ended."""
 FIRST_TRIES, SECOND_TRIES, FACING_TRIES = 16, 64, 32
@@ -206,53 +205,10 @@ def observe(
         agent, other = agents[a, i], agents[a, 1 - i]
         out = observations[a, i]
         cast_fan(agent, other, fan, rooms.boxes, layout, count, scratch, c)
-        visible = _write_rays(scratch, out, c)
+        visible = write_rays(scratch, out, c)
         if not visible:
             visible = sees(agent, other, rooms.boxes, layout, count, c)
         if visible:
             agent.seen_x, agent.seen_y, agent.seen_z = other.x, other.y, other.z
             agent.seen_tick = arena.tick
-        _write_head(arena.tick, agent, i == arena.seeker, visible, out, c)
-
-
-@inlined
-def _write_rays(scratch: np.ndarray, out: np.ndarray, c: Constants) -> bool:
-    """Distance and type of what each ray meets; returns whether one meets the opponent."""
-    visible = False
-    for ray in range(scratch.shape[1]):
-        solid, opponent = scratch[WALL, ray], scratch[BODY, ray]
-        is_agent = opponent < solid and opponent <= c.eye_range
-        is_wall = not is_agent and solid <= c.eye_range
-        distance = opponent if is_agent else (solid if is_wall else c.eye_range)
-        place = HEAD_SIZE + 3 * ray
-        out[place] = np.float32(distance / c.eye_range)
-        out[place + 1] = np.float32(1.0 if is_wall else 0.0)
-        out[place + 2] = np.float32(1.0 if is_agent else 0.0)
-        visible = visible or is_agent
-    return visible
-
-
-@inlined
-def _write_head(
-    tick: int, agent: Any, is_seeker: bool, visible: bool, out: np.ndarray, c: Constants
-) -> None:
-    """The part of an observation before the rays."""
-    out[0] = np.float32(agent.x / c.position_scale)
-    out[1] = np.float32(agent.y / c.position_scale)
-    out[2] = np.float32(agent.z / c.position_scale)
-    out[3] = np.float32(agent.velocity_x / c.velocity_scale)
-    out[4] = np.float32(agent.velocity_y / c.velocity_scale)
-    out[5] = np.float32(agent.velocity_z / c.velocity_scale)
-    out[6] = np.float32(agent.forward_x)
-    out[7] = np.float32(agent.forward_z)
-    out[8] = np.float32(1.0 if is_seeker else 0.0)
-    out[9] = np.float32(0.0 if is_seeker else 1.0)
-    out[10] = np.float32(agent.on_floor)
-    out[11] = np.float32(1.0 if agent.immune_ticks > 0 else 0.0)
-    out[12] = np.float32((c.limit_ticks - tick) / c.limit_ticks)
-    out[13] = np.float32(1.0 if visible else 0.0)
-    known = agent.seen_tick >= 0
-    out[14] = np.float32((agent.seen_x - agent.x) / c.position_scale if known else 0.0)
-    out[15] = np.float32((agent.seen_y - agent.y) / c.position_scale if known else 0.0)
-    out[16] = np.float32((agent.seen_z - agent.z) / c.position_scale if known else 0.0)
-    out[17] = np.float32((tick - agent.seen_tick) / c.limit_ticks if known else 1.0)
+        write_head(arena.tick, agent, i == arena.seeker, visible, out, c)

@@ -113,7 +113,7 @@ def stop_inside(start: float, end: float, stop: float) -> float:
 def move_agent(
     agent: Any, other: Any, command: Command, boxes: np.ndarray, layout: int, count: int, c: Constants
 ) -> bool:
-    """One tick of one agent; returns whether it jumped.
+    """One tick of one agent; returns whether it jumped and rose.
 
     Args:
         agent: an AGENT record, changed in place.
@@ -177,7 +177,7 @@ def move_agent(
         agent.velocity_y = 0.0
 
     agent.x, agent.y, agent.z = x, end, z
-    return jumped
+    return jumped and end > y
 
 
 @inlined

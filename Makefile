@@ -1,0 +1,53 @@
+# The one front door. `make` alone explains itself.
+PYTHON ?= python3
+EXTRAS ?= all
+ARGS ?=
+
+BIN := .venv/bin
+GDSCRIPT = find godot -name '*.gd' -not -path '*/.godot/*'
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check format bench prove wheel clean
+
+help: ## Show this help
+	@echo "Estragon: train, watch, test and ship game-playing agents for Godot 4."
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "ARGS is passed on:       make test ARGS='tests/tag -k spawn'"
+	@echo "Another Python:          make setup PYTHON=python3.12   (3.11 to 3.13)"
+	@echo "Fewer packages:          make setup EXTRAS=train"
+
+setup: ## Make .venv with everything in it; at once when nothing changed
+	@$(PYTHON) scripts/setup_venv.py --extras '$(EXTRAS)'
+
+test: setup ## What CI runs: every test but the long proofs
+	$(BIN)/python -m pytest -n auto --maxprocesses 2 --dist loadfile $(ARGS)
+
+check: setup ## Lint, formatting and types, of Python and GDScript
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	@if [ -n "`$(GDSCRIPT)`" ]; then \
+		echo "$(BIN)/gdlint, $(BIN)/gdformat --check"; \
+		$(GDSCRIPT) -print0 | xargs -0 $(BIN)/gdlint && \
+		$(GDSCRIPT) -print0 | xargs -0 $(BIN)/gdformat --check; \
+	fi
+
+format: setup ## Put the code in form, and mend what the linter can mend
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+	@if [ -n "`$(GDSCRIPT)`" ]; then $(GDSCRIPT) -print0 | xargs -0 $(BIN)/gdformat; fi
+
+bench: setup ## Measure speed: a table, and the same as JSON
+	$(BIN)/estragon bench $(ARGS)
+
+prove: setup ## The long runs behind the claims; hours, resumable
+	$(BIN)/python -m pytest -m prove -n 0 $(ARGS)
+
+wheel: setup ## Build the wheel into dist/
+	$(BIN)/python -m build --wheel --no-isolation
+
+clean: ## Remove what was built and cached; .venv and results stay
+	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""What judges: matches between players, speed, and later whole builds."""

@@ -1,0 +1,136 @@
+"""One door: `estragon <verb>`. Parses and calls; what a verb does lives in its own module."""
+
+import contextlib
+import difflib
+import importlib
+import io
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from estragon import __version__
+from estragon.errors import UserError
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+
+class Verb(NamedTuple):
+    """A command: a dataclass whose fields are its options and whose `run` does the work."""
+
+    module: str
+    options: str
+    summary: str
+
+
+VERBS: dict[tuple[str, ...], Verb] = {
+    ("eval", "tag"): Verb(
+        "estragon.check.evaluate", "EvalTag", "play bots and policies against each other"
+    ),
+    ("layout",): Verb("estragon.tag.show_layout", "ShowLayout", "show a layout's boxes, or make one from a seed"),
+    ("bench",): Verb("estragon.check.bench", "Bench", "measure speed on this machine"),
+}
+
+OVERVIEW = """\
+estragon {version}: train, watch, test and ship game-playing agents for Godot 4.
+
+Usage: estragon VERB [OPTIONS]        estragon VERB --help teaches one verb.
+
+{verbs}
+
+Try: estragon eval tag --seeker bot:chaser --hider bot:evader --episodes 200
+
+Options of every verb:
+  --help     explain
+  --debug    show a full traceback when something fails
+  --version  print the version
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code: 0 fine, 1 a check failed, 2 bad input."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        return _dispatch(words)
+    except UserError as error:
+        if debug:
+            traceback.print_exc()
+        print(f"estragon: {_one_line(str(error))}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        if debug:
+            traceback.print_exc()
+        print("estragon: stopped", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        if debug:
+            raise
+        what = _one_line(f"{type(error).__name__}: {error}")
+        print(f"estragon: unexpected {what} (--debug shows where)", file=sys.stderr)
+        return 1
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(OVERVIEW.format(version=__version__, verbs=_list_verbs(())))
+        return 0
+    if words[0] in ("-V", "--version"):
+        print(f"estragon {__version__}")
+        return 0
+    for length in (2, 1):
+        name = tuple(words[:length])
+        if name in VERBS:
+            options = _parse(name, words[length:])
+            return 0 if options is None else int(options.run() or 0)
+    if group := _list_verbs((words[0],)):
+        if words[1:] and words[1] not in ("-h", "--help"):
+            raise UserError(f"no command '{words[0]} {words[1]}'; estragon {words[0]} lists them")
+        print(group)
+        return 0 if words[1:] else BAD_INPUT
+    known = sorted({name[0] for name in VERBS})
+    near = difflib.get_close_matches(words[0], known, 1)
+    hint = f"did you mean '{near[0]}'?" if near else "estragon --help lists them"
+    raise UserError(f"no command '{words[0]}'; {hint}")
+
+
+def _list_verbs(prefix: tuple[str, ...]) -> str:
+    shown = [(name, verb) for name, verb in VERBS.items() if name[: len(prefix)] == prefix]
+    return "\n".join(f"  estragon {' '.join(name):<12} {verb.summary}" for name, verb in shown)
+
+
+def _parse(name: tuple[str, ...], words: list[str]) -> Any:
+    """Read a verb's options with tyro; None after `--help`, UserError on anything wrong."""
+    import tyro  # slow to import, and not needed for an overview
+
+    verb = VERBS[name]
+    options = getattr(importlib.import_module(verb.module), verb.options)
+    program = f"estragon {' '.join(name)}"
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(options, args=words, prog=program)
+    except SystemExit as stop:
+        if not stop.code:
+            return None
+        what = _first_section(complaint.getvalue())
+        raise UserError(f"{what} ({program} --help)") from None
+
+
+def _first_section(boxed: str) -> str:
+    """What tyro's framed message says first, without the frame."""
+    lines: list[str] = []
+    for line in boxed.splitlines():
+        text = line.strip("│ ")
+        if text.startswith("╭") or not text:
+            continue
+        if text.startswith(("─", "╰")):
+            break
+        lines.append(text)
+    return " ".join(lines) or "these options make no sense"
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()

@@ -50,4 +50,4 @@ wheel: setup ## Build the wheel into dist/
 
 clean: ## Remove what was built and cached; .venv and results stay
 	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -28,7 +28,9 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("eval", "tag"): Verb(
         "estragon.check.evaluate", "EvalTag", "play bots and policies against each other"
     ),
-    ("layout",): Verb("estragon.tag.show_layout", "ShowLayout", "show a layout's boxes, or make one from a seed"),
+    ("layout",): Verb(
+        "estragon.tag.show_layout", "ShowLayout", "show a layout's boxes, or make one from a seed"
+    ),
     ("bench",): Verb("estragon.check.bench", "Bench", "measure speed on this machine"),
 }
 

@@ -17,6 +17,14 @@ def godot_project() -> Path:
     raise UserError("the game's data (godot/tag/rules.json) is missing; install estragon again")
 
 
+def checkout() -> Path:
+    """The repository this package runs from, for what an installed wheel does not carry."""
+    root = PACKAGE.parents[1]
+    if not (root / "benchmarks").is_dir():
+        raise UserError("this needs a checkout of the repository, not an installed wheel")
+    return root
+
+
 def rules_file() -> Path:
     """The file that holds every number of the tag game."""
     return godot_project() / "tag" / "rules.json"

@@ -590,9 +590,7 @@ class ReferenceMatch:
     ) -> None:
         self.constants = derive_constants(rules_json)
         self.fan = derive_fan(rules_json["eyes"])
-        self.profile: dict[str, float] = rules_json["reward_profiles"][
-            rules_json["rewards"]
-        ]
+        self.profile: dict[str, float] = rules_json["reward_profiles"][rules_json["rewards"]]
         half, skin = self.constants.half, self.constants.skin
         self.layouts = [make_boxes(layout, half, skin) for layout in layouts]
         self.seed, self.arena, self.first_seeker = seed, arena, first_seeker
@@ -615,9 +613,7 @@ class ReferenceMatch:
         self.agents: list[Agent] = []
         for i, (x, z) in enumerate(self._draw_places()):
             forward_x, forward_z = self._draw_facing(i)
-            self.agents.append(
-                Agent(x, self.constants.stop_floor, z, forward_x, forward_z)
-            )
+            self.agents.append(Agent(x, self.constants.stop_floor, z, forward_x, forward_z))
         self.terms: list[list[float]] = [[0.0] * 9, [0.0] * 9]
         self.rewards: list[float] = [0.0, 0.0]
 
@@ -632,8 +628,7 @@ class ReferenceMatch:
 
     def _is_free(self, x: float, z: float) -> bool:
         return not any(
-            along_x.stop_low < x < along_x.stop_high
-            and along_z.stop_low < z < along_z.stop_high
+            along_x.stop_low < x < along_x.stop_high and along_z.stop_low < z < along_z.stop_high
             for along_x, _, along_z in self.boxes
         )
 
@@ -765,18 +760,12 @@ class ReferenceMatch:
     def _sense(self, i: int) -> list[float]:
         agent, opponent = self.agents[i], self.agents[1 - i]
         eye = (agent.x, agent.y + self.constants.eye_height, agent.z)
-        rays, shown = look_around(
-            agent, opponent, eye, self.boxes, self.fan, self.constants
-        )
-        visible = shown or aimed_ray_sees(
-            agent, opponent, eye, self.boxes, self.constants
-        )
+        rays, shown = look_around(agent, opponent, eye, self.boxes, self.fan, self.constants)
+        visible = shown or aimed_ray_sees(agent, opponent, eye, self.boxes, self.constants)
         if visible:
             agent.seen_x, agent.seen_y, agent.seen_z = opponent.place()
             agent.seen_tick = self.tick
-        return singles(
-            self._own_numbers(i) + [float(visible)] + self._memory(agent) + rays
-        )
+        return singles([*self._own_numbers(i), float(visible), *self._memory(agent), *rays])
 
     def _own_numbers(self, i: int) -> list[float]:
         agent, seeks = self.agents[i], i == self.seeker

@@ -73,7 +73,9 @@ class EvalTag:
             seeker, hider, self.episodes, rules=rules, layouts=layouts, seed=self.seed
         )
         # a draw, possible under transfer rules only, is half a win for each
-        rate = float(np.mean(np.select([outcomes.winners == 0, outcomes.winners == 1], [1.0, 0.0], 0.5)))
+        rate = float(
+            np.mean(np.select([outcomes.winners == 0, outcomes.winners == 1], [1.0, 0.0], 0.5))
+        )
         return {
             "engine": self.engine,
             "seeker": self.seeker,

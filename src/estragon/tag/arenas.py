@@ -128,7 +128,8 @@ class Arenas:
     def is_seeker(self) -> np.ndarray:
         """Which agents are "it" now: (arenas, agents) bool."""
         seekers: np.ndarray = self.arenas["seeker"]
-        return seekers[:, None] == np.arange(AGENTS)
+        is_seeker: np.ndarray = seekers[:, None] == np.arange(AGENTS)
+        return is_seeker
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin episode 0 everywhere, with a new seed if one is given; returns the observations."""

@@ -255,7 +255,11 @@ def _imagine(
     for _ in range(HORIZON):
         change_x, change_z = along_x * s.speed - velocity_x, along_z * s.speed - velocity_z
         change = math.sqrt(change_x * change_x + change_z * change_z)
-        share = s.acceleration * IMAGINED_SEC / change if change > s.acceleration * IMAGINED_SEC else 1.0
+        share = (
+            s.acceleration * IMAGINED_SEC / change
+            if change > s.acceleration * IMAGINED_SEC
+            else 1.0
+        )
         velocity_x = velocity_x + change_x * share
         velocity_z = velocity_z + change_z * share
         if ran < room:

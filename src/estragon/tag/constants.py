@@ -140,7 +140,7 @@ def fan_of(rules: Rules) -> np.ndarray:
 def rooms_of(layouts: list[Layout], rules: Rules) -> Rooms:
     """Layouts packed for the kernels."""
     half, skin = rules.agent.size_m * 0.5, rules.physics.skin_m
-    most = max(1, max(len(layout.boxes) for layout in layouts))
+    most = max(1, *(len(layout.boxes) for layout in layouts))
     boxes = np.zeros((len(layouts), most), dtype=BOX)
     for row, layout in zip(boxes, layouts, strict=True):
         for record, box in zip(row, layout.boxes, strict=False):

@@ -1,14 +1,16 @@
 """A trained policy that only plays: read from `.npz` and run with numpy alone.
 
-The network sees the world in the agent's heading frame and answers in it; both turns are part of the
-policy, so that everything outside speaks world axes.
+The network sees the world in the agent's heading frame and answers in it; both turns are part of
+the policy, so that everything outside speaks world axes.
 """
 
 import io
 import json
 import zipfile
+import zlib
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -18,10 +20,21 @@ from estragon.errors import UserError
 from estragon.files import write_whole
 from estragon.tag.rules import ACTION_SIZE, Rules
 
-FORMAT = "estragon-policy"
 LARGEST_FILE = 64 * 2**20
 CLIP = 10.0
 """Normalised observations are cut off here."""
+NOT_A_POLICY = (
+    ValueError,
+    KeyError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    msgspec.MsgspecError,
+)
+"""All that numpy, zipfile and msgspec raise at a file that is not theirs."""
 TURNED_FIELDS = ("position", "velocity", "last_seen_relative")
 
 Role = Literal["seeker", "hider"]
@@ -68,10 +81,10 @@ class FrozenPolicy:
                 (random.standard_normal((rows, columns)) / np.sqrt(rows)).astype(np.float32),
                 np.zeros(columns, dtype=np.float32),
             )
-            for rows, columns in zip(sizes[:-1], sizes[1:], strict=True)
+            for rows, columns in pairwise(sizes)
         ]
         header = Header(
-            format=FORMAT,
+            format="estragon-policy",
             version=1,
             role=role,
             observation_version=rules.observation.version,
@@ -101,7 +114,7 @@ class FrozenPolicy:
 
     def save(self, path: Path) -> None:
         """Write the policy as one whole `.npz` file."""
-        arrays = {"mean": self.mean, "scale": self.scale}
+        arrays: dict[str, Any] = {"mean": self.mean, "scale": self.scale}
         for layer, (weight, bias) in enumerate(self.weights):
             arrays[f"weight_{layer}"], arrays[f"bias_{layer}"] = weight, bias
         stream = io.BytesIO()
@@ -138,14 +151,25 @@ def _read(path: Path) -> tuple[Header, dict[str, np.ndarray]]:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise UserError(f"{path}: larger than any policy of ours ({LARGEST_FILE >> 20} MB)")
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = msgspec.json.decode(str(arrays.pop("header")), type=Header)
+        data = path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read policy {path}: {error.strerror or error}") from error
-    except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile, msgspec.MsgspecError) as error:
+    try:
+        arrays = _read_arrays(data)
+        return msgspec.json.decode(str(arrays.pop("header")), type=Header), arrays
+    except NOT_A_POLICY as error:
         raise UserError(f"{path} is not an Estragon policy (.npz), or it is damaged") from error
-    return header, arrays
+
+
+def _read_arrays(data: bytes) -> dict[str, np.ndarray]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > LARGEST_FILE:
+            raise ValueError("unpacks to more than any policy of ours")
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+        raise ValueError("holds something other than arrays")
+    return arrays
 
 
 def _checked_weights(
@@ -159,7 +183,8 @@ def _checked_weights(
         raise UserError(f"{path}: holds numbers that are not finite")
     weights = [(arrays[f"weight_{n}"], arrays[f"bias_{n}"]) for n in range(header.layers)]
     size = header.observation_size
-    fits = arrays["mean"].shape == arrays["scale"].shape == (size,) and (arrays["scale"] > 0).all()
+    fits = arrays["mean"].shape == arrays["scale"].shape == (size,)
+    fits = fits and bool((arrays["scale"] > 0).all())
     for weight, bias in weights:
         fits = fits and weight.ndim == 2 and weight.shape == (size, len(bias)) and bias.ndim == 1
         size = weight.shape[-1] if weight.ndim else 0

@@ -86,9 +86,8 @@ def check_layout(layout: Layout, rules: Rules) -> None:
         where = f"layout '{layout.name}': boxes[{index}]"
         (x, z), (width, height, depth) = box.at_m, box.size_m
         if abs(x) + width / 2.0 > half_width or abs(z) + depth / 2.0 > half_depth:
-            raise UserError(
-                f"{where}: sticks out of the {rules.arena.width_m:g} × {rules.arena.depth_m:g} m arena"
-            )
+            arena = f"{rules.arena.width_m:g} × {rules.arena.depth_m:g} m"
+            raise UserError(f"{where}: sticks out of the {arena} arena")
         if min(width, depth) <= rules.episode.tag_reach_m:
             raise UserError(
                 f"{where}: thinner than the tag reach of {rules.episode.tag_reach_m:g} m"

@@ -63,7 +63,14 @@ def spawn(
 
 @inlined
 def _place(
-    one: Any, two: Any, seed: int, number: int, episode: int, rooms: Rooms, layout: int, c: Constants
+    one: Any,
+    two: Any,
+    seed: int,
+    number: int,
+    episode: int,
+    rooms: Rooms,
+    layout: int,
+    c: Constants,
 ) -> None:
     """Draw two free floor places at least the separation apart."""
     draw = 0

@@ -65,7 +65,8 @@ class TagParallelEnv(ParallelEnv[str, np.ndarray, np.ndarray]):
         ended = bool(results.ends[0] != GOING_ON)
         rewards = {name: float(results.rewards[0, i]) for i, name in enumerate(NAMES)}
         infos = {
-            name: agent_info(results, 0, i, bool(acted_as_seeker[i])) for i, name in enumerate(NAMES)
+            name: agent_info(results, 0, i, bool(acted_as_seeker[i]))
+            for i, name in enumerate(NAMES)
         }
         if ended:
             self.agents = []

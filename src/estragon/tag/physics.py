@@ -111,7 +111,13 @@ def stop_inside(start: float, end: float, stop: float) -> float:
 
 @inlined
 def move_agent(
-    agent: Any, other: Any, command: Command, boxes: np.ndarray, layout: int, count: int, c: Constants
+    agent: Any,
+    other: Any,
+    command: Command,
+    boxes: np.ndarray,
+    layout: int,
+    count: int,
+    c: Constants,
 ) -> bool:
     """One tick of one agent; returns whether it jumped and rose.
 

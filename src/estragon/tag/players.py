@@ -28,7 +28,9 @@ def load_player(spec: str, rules: Rules, role: Role) -> Player:
         return Bot(spec.removeprefix("bot:"), rules)
     path = Path(spec)
     if not path.is_file():
-        raise UserError(f"no player '{spec}': give a policy file or bot:random, bot:chaser, bot:evader")
+        raise UserError(
+            f"no player '{spec}': give a policy file or bot:random, bot:chaser, bot:evader"
+        )
     policy = FrozenPolicy.load(path, rules)
     if policy.header.role != role:
         raise UserError(f"{spec} was trained as {policy.header.role}, not as {role}")

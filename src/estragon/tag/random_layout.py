@@ -18,7 +18,9 @@ def random_layout(seed: int, rules: Rules) -> Layout:
     """
     gap = rules.agent.size_m * 1.6
     heights = (round(0.7 * rules.jump_height_m, 1), round(1.8 * rules.jump_height_m, 1))
-    wanted = FEWEST + int(streams.uniform_pair(seed, 0, 0, streams.BOXES, 0)[0] * (MOST - FEWEST + 1))
+    wanted = FEWEST + int(
+        streams.uniform_pair(seed, 0, 0, streams.BOXES, 0)[0] * (MOST - FEWEST + 1)
+    )
     boxes: list[Box] = []
     for attempt in range(TRIES):
         if len(boxes) == wanted:
@@ -46,7 +48,10 @@ def _draw_box(
     room_z = rules.arena.depth_m / 2.0 - gap - depth / 2.0
     if room_x <= 0.1 or room_z <= 0.1:
         return None
-    at = (_tenth((2.0 * share_x - 1.0) * (room_x - 0.1)), _tenth((2.0 * share_z - 1.0) * (room_z - 0.1)))
+    at = (
+        _tenth((2.0 * share_x - 1.0) * (room_x - 0.1)),
+        _tenth((2.0 * share_z - 1.0) * (room_z - 0.1)),
+    )
     return Box(at, (width, heights[share_height < 0.5], depth))
 
 

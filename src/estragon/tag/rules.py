@@ -1,5 +1,6 @@
 """Every number of the tag game, read from `godot/tag/rules.json` and checked."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -194,7 +195,9 @@ def _check(rules: Rules, name: str) -> None:
         raise UserError(f"{name}: eyes.height_m: the eyes lie outside the cube")
 
 
-def _check_choice(name: str, key: str, what: str, chosen: str, offered: dict[str, object]) -> None:
+def _check_choice(
+    name: str, key: str, what: str, chosen: str, offered: Mapping[str, object]
+) -> None:
     if chosen not in offered:
         raise UserError(f"{name}: {key}: no {what} '{chosen}'; there are {', '.join(offered)}")
 

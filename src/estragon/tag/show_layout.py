@@ -58,6 +58,4 @@ def _symbol(layout: Layout, x: float, z: float, rules: Rules) -> str:
 
 
 def _covers(box: Box, x: float, z: float) -> bool:
-    return (
-        abs(x - box.at_m[0]) < box.size_m[0] / 2.0 and abs(z - box.at_m[1]) < box.size_m[2] / 2.0
-    )
+    return abs(x - box.at_m[0]) < box.size_m[0] / 2.0 and abs(z - box.at_m[1]) < box.size_m[2] / 2.0

@@ -91,9 +91,15 @@ def cast_fan(
         out_z = out_z if out_z > 0.0 else 0.0
         if (
             out_x * out_x + out_z * out_z > reach * reach
-            or left_x * middle_z - left_z * middle_x + abs(left_x) * extent_z + abs(left_z) * extent_x
+            or left_x * middle_z
+            - left_z * middle_x
+            + abs(left_x) * extent_z
+            + abs(left_z) * extent_x
             < -CULL_MARGIN
-            or middle_x * right_z - middle_z * right_x + abs(right_x) * extent_z + abs(right_z) * extent_x
+            or middle_x * right_z
+            - middle_z * right_x
+            + abs(right_x) * extent_z
+            + abs(right_z) * extent_x
             < -CULL_MARGIN
         ):
             continue
@@ -113,9 +119,7 @@ def cast_fan(
 
 
 @inlined
-def sees(
-    agent: Any, other: Any, boxes: np.ndarray, layout: int, count: int, c: Constants
-) -> bool:
+def sees(agent: Any, other: Any, boxes: np.ndarray, layout: int, count: int, c: Constants) -> bool:
     """Whether the opponent's centre is in the cone, in range, and not behind a box."""
     x, y, z = agent.x, agent.y + c.eye_height, agent.z
     along_x, along_y, along_z = other.x - x, other.y - y, other.z - z

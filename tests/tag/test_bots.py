@@ -1,0 +1,66 @@
+"""The yardstick: the bots' strength is pinned, and they know only what a policy knows."""
+
+import numpy as np
+import pytest
+
+from estragon.errors import UserError
+from estragon.tag.arenas import Arenas
+from estragon.tag.bots import BOTS, Bot
+from estragon.tag.matches import play_matches
+from estragon.tag.rules import load_rules
+
+RULES = load_rules()
+MATCHES = 2000
+
+
+def seeker_win_rate(seeker: str, hider: str, layout: str = RULES.layout, seed: int = 0) -> float:
+    outcomes = play_matches(
+        Bot(seeker, RULES), Bot(hider, RULES), MATCHES, rules=RULES, layouts=layout, seed=seed
+    )
+    return float((outcomes.winners == 0).mean())
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_strength_on_the_default_layout(seed: int) -> None:
+    assert seeker_win_rate("chaser", "random", seed=seed) >= 0.90
+    assert 0.40 <= seeker_win_rate("chaser", "evader", seed=seed) <= 0.60
+    assert seeker_win_rate("random", "random", seed=seed) <= 0.15
+    assert seeker_win_rate("random", "evader", seed=seed) <= 0.02
+
+
+@pytest.mark.parametrize("layout", ["four_corners", "central_cross", "empty", "random:0-31"])
+def test_the_chaser_finds_its_way_on_every_layout(layout: str) -> None:
+    assert seeker_win_rate("chaser", "random", layout) >= 0.90
+
+
+def observations(steps: int = 40) -> np.ndarray:
+    arenas = Arenas(256, seed=3)
+    seen = [arenas.reset().copy()]
+    random = np.random.default_rng(0)
+    for _ in range(steps):
+        actions = random.uniform(-1, 1, (256, 2, 3)).astype(np.float32)
+        seen.append(arenas.step(actions).observations.copy())
+    return np.concatenate(seen).reshape(-1, RULES.observation.size)
+
+
+@pytest.mark.parametrize("name", BOTS)
+def test_a_bot_is_a_function_of_the_observation(name: str) -> None:
+    rows = observations()
+    actions = Bot(name, RULES, threads=1).act(rows)
+    assert actions.shape == (len(rows), 3)
+    assert np.isfinite(actions).all()
+    assert np.abs(actions).max() <= 1.0 + 1e-6
+    order = np.random.default_rng(1).permutation(len(rows))
+    assert np.array_equal(Bot(name, RULES, threads=2).act(rows[order]), actions[order])
+
+
+def test_the_random_bot_is_level_and_never_repeats_itself() -> None:
+    actions = Bot("random", RULES).act(observations())
+    assert np.abs(actions.mean(axis=0)).max() < 0.02
+    assert np.abs(np.corrcoef(actions.T) - np.eye(3)).max() < 0.02
+    assert len(np.unique(actions, axis=0)) == len(actions)
+
+
+def test_an_unknown_bot_is_refused() -> None:
+    with pytest.raises(UserError, match="no bot 'ninja'; there are bot:random"):
+        Bot("ninja", RULES)

@@ -1,0 +1,106 @@
+"""Every command and example in README and docs runs, and every link leads somewhere."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from estragon.tag.layout import load_layout
+from estragon.tag.rules import load_rules
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "REWARD_NOTES.md"]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+RUN_ELSEWHERE = {
+    "make test": "this very run",
+    "make check": "runs beside this in CI",
+    "make bench": "tests/check/test_bench.py",
+    "make prove": "the long runs",
+}
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """All fenced blocks of a language: page and text."""
+    found = []
+    for page in PAGES:
+        text = page.read_text()
+        matches = re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        found += [(page.name, block) for block in matches]
+    return found
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    """The shell commands of each page, in order."""
+    pages: dict[str, list[str]] = {}
+    for name, block in blocks("sh"):
+        lines = block.replace("\\\n", " ").splitlines()
+        pages.setdefault(name, []).extend(line.strip() for line in lines if line.strip())
+    return list(pages.items())
+
+
+@pytest.mark.parametrize(("page", "lines"), commands(), ids=lambda value: str(value)[:20])
+def test_every_command_runs(page: str, lines: list[str], tmp_path: Path) -> None:
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    }
+    for line in lines:
+        command = line.split("#")[0].strip().replace(".venv/bin/", "")
+        if command in RUN_ELSEWHERE:
+            continue
+        known = ("estragon ", "make ", "python ")
+        assert command.startswith(known) or command == "make", f"{page}: who tests '{command}'?"
+        folder = ROOT if command.startswith(("make", "python scripts/")) else tmp_path
+        if command.startswith("make") and shutil.which("make") is None:
+            pytest.skip("no make here")
+        done = subprocess.run(
+            command.split(),
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.returncode == 0, f"{page}: '{command}'\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize(("page", "code"), blocks("python"), ids=lambda value: value[:20])
+def test_every_example_runs(page: str, code: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{page}\n{done.stderr}"
+
+
+def test_the_example_layout_is_playable(tmp_path: Path) -> None:
+    for page, text in blocks("json"):
+        path = tmp_path / f"{page}.json"
+        path.write_text(text)
+        assert json.loads(text)
+        load_layout(str(path), load_rules())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        file, _, heading = target.partition("#")
+        linked = page.parent / file if file else page
+        assert linked.exists(), target
+        if heading:
+            headings = re.findall(r"^#+ (.*)$", linked.read_text(), re.MULTILINE)
+            slugs = {re.sub(r"[^\w -]", "", text).lower().replace(" ", "-") for text in headings}
+            assert heading in slugs, target
+
+
+def test_the_readme_shows_the_test_command() -> None:
+    assert "make test" in (ROOT / "README.md").read_text()

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +16,8 @@ except ImportError as error:  # pragma: no cover - exercised in an environment w
     raise UserError("the embedded engine needs numba: pip install 'estragon[train]'") from error
 
 from estragon import paths
+
+UNUSED_SEC = 30 * 24 * 3600.0
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,9 +54,19 @@ def _cache_folder() -> str:
     folder = paths.home() / "numba" / digest.hexdigest()[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        _forget_unused(folder.parent)
     except OSError:
         return ""
     return str(folder) if os.access(folder, os.W_OK) else ""
+
+
+def _forget_unused(caches: Path) -> None:
+    """Remove the caches of sources that nobody has run for a month."""
+    long_ago = time.time() - UNUSED_SEC
+    for folder in caches.iterdir():
+        if folder.is_dir() and folder.stat().st_mtime < long_ago:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 _CACHE = _cache_folder()

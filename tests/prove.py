@@ -67,7 +67,7 @@ def _write_row(name: str, result: str, seconds: float) -> None:
     rows = {}
     if RESULTS.exists():
         lines = RESULTS.read_text().splitlines()
-        rows = {line.split("|")[1].strip(): line for line in lines[7:] if line.startswith("|")}
+        rows = {line.split("|")[1].strip(): line for line in lines[6:] if line.startswith("|")}
     date = datetime.now(UTC).strftime("%Y-%m-%d")
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     cells = (name, result, date, _commit(), machine, f"{seconds:.0f}")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from estragon import __version__
 from estragon.errors import UserError
+from estragon.interrupts import clean_interrupts
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
@@ -31,6 +32,14 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("layout",): Verb(
         "estragon.tag.show_layout", "ShowLayout", "show a layout's boxes, or make one from a seed"
     ),
+    ("godot", "install"): Verb(
+        "estragon.godot.commands", "GodotInstall", "install a private copy of Godot 4"
+    ),
+    ("godot", "path"): Verb("estragon.godot.commands", "GodotPath", "print which Godot is used"),
+    ("godot", "doctor"): Verb(
+        "estragon.godot.commands", "GodotDoctor", "check that Godot is there and starts"
+    ),
+    ("parity",): Verb("estragon.check.parity", "Parity", "the same actions in both engines"),
     ("bench",): Verb("estragon.check.bench", "Bench", "measure speed on this machine"),
 }
 
@@ -56,7 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
-        return _dispatch(words)
+        with clean_interrupts():
+            return _dispatch(words)
     except UserError as error:
         if debug:
             traceback.print_exc()
@@ -100,7 +110,7 @@ def _dispatch(words: list[str]) -> int:
 
 def _list_verbs(prefix: tuple[str, ...]) -> str:
     shown = [(name, verb) for name, verb in VERBS.items() if name[: len(prefix)] == prefix]
-    return "\n".join(f"  estragon {' '.join(name):<12} {verb.summary}" for name, verb in shown)
+    return "\n".join(f"  estragon {' '.join(name):<14} {verb.summary}" for name, verb in shown)
 
 
 def _parse(name: tuple[str, ...], words: list[str]) -> Any:

@@ -9,12 +9,11 @@ from types import ModuleType
 from typing import Annotated
 
 import tyro
-from rich.console import Console
-from rich.table import Table
 
 from estragon import paths
 from estragon.errors import UserError
 from estragon.files import ensure_writable, write_json
+from estragon.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,13 +37,15 @@ class Bench:
     """Run only these programs, by name (for example: engine); all if none is given."""
     seconds: float = 2.0
     """How long to measure each figure."""
-    output: Path | None = None
-    """Where the figures go; benchmarks/results/latest.json if not given."""
+    output: Annotated[Path | None, optional("FILE")] = None
+    """Where the figures go; benchmarks/results/latest.json if not given, or, where only some
+    programs run, a file named after them."""
 
     def run(self) -> None:
         """Measure, print, write."""
         folder = paths.checkout() / "benchmarks"
-        output = self.output or folder / "results" / "latest.json"
+        name = "_".join(self.only) or "latest"
+        output = self.output or folder / "results" / f"{name}.json"
         if not 0.01 <= self.seconds <= 600.0:
             raise UserError(f"--seconds: expected 0.01 to 600, got {self.seconds:g}")
         ensure_writable(output)
@@ -53,9 +54,7 @@ class Bench:
             for program in _programs(folder, self.only)
             for figure in program.measure(self.seconds)
         ]
-        console = Console(highlight=False)
-        console.width = max(console.width, 120)
-        console.print(_table(figures))
+        print(_table(figures))
         write_json(output, [dataclasses.asdict(figure) for figure in figures])
         print(f"wrote {output}")
 
@@ -78,12 +77,11 @@ def _programs(folder: Path, only: tuple[str, ...]) -> list[ModuleType]:
     return programs
 
 
-def _table(figures: list[Figure]) -> Table:
-    table = Table(title=f"estragon bench, {platform.machine()}, Python {platform.python_version()}")
-    for column in ("figure", "value", "unit", "arenas × agents × repeat", "note"):
-        table.add_column(column, justify="right" if column == "value" else "left", no_wrap=True)
+def _table(figures: list[Figure]) -> str:
+    lines = [f"estragon bench on {platform.machine()}, Python {platform.python_version()}"]
     for figure in figures:
         value = f"{figure.value:,.0f}" if figure.value >= 100 else f"{figure.value:,.2f}"
         shape = f"{figure.arenas} × {figure.agents} × {figure.repeat}"
-        table.add_row(figure.name, value, figure.unit, shape, figure.note)
-    return table
+        line = f"{figure.name:<38} {value:>12} {figure.unit:<18} {shape:<14} {figure.note}"
+        lines.append(line.rstrip())
+    return "\n".join(lines)

@@ -3,14 +3,22 @@
 import dataclasses
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-import tyro
 
 from estragon.errors import UserError
 from estragon.files import ensure_writable, write_json
+from estragon.options import optional
 
+if TYPE_CHECKING:
+    from estragon.tag.layout import Layout
+    from estragon.tag.matches import Outcomes
+    from estragon.tag.players import Player
+    from estragon.tag.rules import Rules
+
+GODOT_ARENAS = 32
+"""Matches played side by side in one Godot process."""
 Z95 = 1.959963984540054
 
 
@@ -22,21 +30,21 @@ class EvalTag:
     """A policy file (.npz), or bot:random, bot:chaser, bot:evader."""
     hider: str
     """The same, for the hider."""
-    engine: Literal["embedded"] = "embedded"
-    """Where the matches are played."""
-    layout: str | None = None
+    engine: Literal["embedded", "godot"] = "embedded"
+    """Where the matches are played; both engines play the same ones."""
+    layout: Annotated[str | None, optional("LAYOUT")] = None
     """A layout's name, a .json file, random:SEED, random:FIRST-LAST, or several with commas
     between; the game's default if not given."""
-    rules: str | None = None
+    rules: Annotated[str | None, optional("NAME")] = None
     """seek (a tag ends the match) or transfer (a tag hands over the role); by default as in
     rules.json."""
-    rules_file: Path | None = None
+    rules_file: Annotated[Path | None, optional("FILE")] = None
     """A rules file to play by instead of the game's own."""
     seed: int = 0
     """Decides spawns and layouts; the same seed plays the same matches."""
     episodes: int = 1000
     """How many matches."""
-    json_file: Annotated[Path | None, tyro.conf.arg(name="json")] = None
+    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
     """Write the result to this file as well."""
 
     def run(self) -> None:
@@ -60,7 +68,6 @@ class EvalTag:
         if not 1 <= self.episodes <= 10_000_000:
             raise UserError(f"--episodes: expected 1 to 10,000,000, got {self.episodes}")
         from estragon.tag.layout import load_layouts
-        from estragon.tag.matches import play_matches
         from estragon.tag.players import load_player
         from estragon.tag.rules import load_rules
 
@@ -69,9 +76,7 @@ class EvalTag:
         seeker = load_player(self.seeker, rules, "seeker")
         hider = load_player(self.hider, rules, "hider")
         layouts = load_layouts(spec, rules)
-        outcomes = play_matches(
-            seeker, hider, self.episodes, rules=rules, layouts=layouts, seed=self.seed
-        )
+        outcomes = self._play(seeker, hider, rules, layouts)
         # a draw, possible under transfer rules only, is half a win for each
         rate = float(
             np.mean(np.select([outcomes.winners == 0, outcomes.winners == 1], [1.0, 0.0], 0.5))
@@ -88,6 +93,25 @@ class EvalTag:
             "ci95": wilson_interval(rate, self.episodes),
             "mean_seconds": float(outcomes.ticks.mean()) / rules.physics.ticks_per_second,
         }
+
+    def _play(
+        self, seeker: "Player", hider: "Player", rules: "Rules", layouts: "list[Layout]"
+    ) -> "Outcomes":
+        from estragon.tag.matches import play_batches, play_matches
+
+        if self.engine == "embedded":
+            return play_matches(
+                seeker, hider, self.episodes, rules=rules, layouts=layouts, seed=self.seed
+            )
+        from estragon.check.godot_arenas import GodotArenas
+
+        count = min(self.episodes, GODOT_ARENAS)
+        with GodotArenas(
+            count, rules=rules, layouts=layouts, seed=self.seed, rules_file=self.rules_file
+        ) as arenas:
+            return play_batches(
+                seeker, hider, self.episodes, lambda first: (arenas, arenas.reset(first))
+            )
 
 
 def wilson_interval(rate: float, count: int) -> list[float]:

@@ -1,18 +1,34 @@
-"""Matches between two players on the embedded engine, for judging strength."""
+"""Matches between two players, for judging strength."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from estragon.tag.arenas import Arenas
+from estragon.tag.arenas import Arenas, Results
 from estragon.tag.layout import Layout
 from estragon.tag.match import GOING_ON
 from estragon.tag.players import Player
 from estragon.tag.rules import Rules
 
 BATCH = 1024
-"""Matches played side by side."""
+"""Matches the embedded engine plays side by side."""
+
+
+class Engine(Protocol):
+    """Whatever plays arenas: the embedded engine, or Godot."""
+
+    count: int
+    rules: Rules
+
+    @property
+    def is_seeker(self) -> np.ndarray:
+        """Which agents are "it" now: (arenas, agents) bool."""
+        ...
+
+    def step(self, actions: np.ndarray) -> Results:
+        """Play one decision in every arena, beginning anew where an episode ends."""
+        ...
 
 
 class Outcomes(NamedTuple):
@@ -34,30 +50,52 @@ def play_matches(
     seed: int,
     batch: int = BATCH,
 ) -> Outcomes:
-    """Play matches number 0 to count - 1 of a seed; each is the same in any batch.
+    """Play matches number 0 to count - 1 of a seed on the embedded engine.
 
-    Under `transfer` rules a player acts for whoever has its role at the moment.
+    Each match is the same in any batch. Under `transfer` rules a player acts for whoever has its
+    role at the moment.
+    """
+
+    def begin(first: int) -> tuple[Arenas, np.ndarray]:
+        size = min(batch, count - first)
+        arenas = Arenas(size, rules=rules, layout=layouts, seed=seed, first_arena=first)
+        return arenas, arenas.reset()
+
+    return play_batches(seeker, hider, count, begin)
+
+
+def play_batches(
+    seeker: Player,
+    hider: Player,
+    count: int,
+    begin: Callable[[int], tuple[Engine, np.ndarray]],
+) -> Outcomes:
+    """Play matches number 0 to count - 1, a batch after the other.
+
+    `begin(first)` begins match number `first` and those after it, one an arena, and gives the
+    engine and the first observations.
     """
     winners = np.zeros(count, dtype=np.int8)
     ticks = np.zeros(count, dtype=np.int64)
-    for first in range(0, count, batch):
-        some = slice(first, min(first + batch, count))
-        arenas = Arenas(
-            some.stop - first, rules=rules, layout=layouts, seed=seed, first_arena=first
-        )
-        winners[some], ticks[some] = _play(arenas, seeker, hider)
+    first = 0
+    while first < count:
+        arenas, observations = begin(first)
+        some = slice(first, min(first + arenas.count, count))
+        played = _play(arenas, observations, seeker, hider, some.stop - first)
+        winners[some], ticks[some] = played
+        first = some.stop
     return Outcomes(winners, ticks)
 
 
-def _play(arenas: Arenas, seeker: Player, hider: Player) -> Outcomes:
-    """One match in every arena."""
-    rules = arenas.rules
-    size = rules.observation.size
+def _play(
+    arenas: Engine, observations: np.ndarray, seeker: Player, hider: Player, wanted: int
+) -> Outcomes:
+    """One match in each of the first `wanted` arenas."""
+    size = arenas.rules.observation.size
     winners = np.full(arenas.count, -1, dtype=np.int8)
     ticks = np.zeros(arenas.count, dtype=np.int64)
-    playing = np.ones(arenas.count, dtype=bool)
+    playing = np.arange(arenas.count) < wanted
     actions = np.zeros((arenas.count, 2, 3), dtype=np.float32)
-    observations = arenas.reset()
     while playing.any():
         roles = arenas.is_seeker
         actions[roles] = seeker.act(observations[roles].reshape(-1, size))
@@ -68,4 +106,4 @@ def _play(arenas: Arenas, seeker: Player, hider: Player) -> Outcomes:
         winners[over] = results.winners[over]
         ticks[over] = results.ticks[over]
         playing &= ~over
-    return Outcomes(winners, ticks)
+    return Outcomes(winners[:wanted], ticks[:wanted])

@@ -8,6 +8,7 @@ import msgspec
 import tyro
 
 from estragon.files import ensure_writable, write_json
+from estragon.options import optional
 from estragon.tag.layout import Box, Layout, load_layout
 from estragon.tag.rules import Rules, load_rules
 
@@ -19,9 +20,9 @@ LOW, TALL, FLOOR = "░", "█", "·"
 class ShowLayout:
     """Check a layout and show it from above: tall boxes solid, boxes to jump on shaded."""
 
-    layout: Annotated[str | None, tyro.conf.Positional] = None
+    layout: Annotated[str | None, tyro.conf.Positional, optional("LAYOUT")] = None
     """A layout's name, a .json file, or random:SEED; the game's default if not given."""
-    json_file: Annotated[Path | None, tyro.conf.arg(name="json")] = None
+    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
     """Write the layout to this file, for playing it anywhere or changing it by hand."""
 
     def run(self) -> None:

@@ -1,0 +1,69 @@
+@tool
+class_name TagLayout
+extends RefCounted
+## The boxes of an arena, read from JSON and derived as docs/physics.md says.
+
+## Numbers of a box in `numbers`, each for x, y and z.
+enum Part {
+	LOW = 0, HIGH = 3, GROWN_LOW = 6, GROWN_HIGH = 9, STOP_LOW = 12, STOP_HIGH = 15, MIDDLE = 18
+}
+
+const FOLDER: String = "res://tag/layouts/"
+const STRIDE: int = 21
+
+var name: String = ""
+var error: String = ""
+var count: int = 0
+## `count` boxes of STRIDE numbers each.
+var numbers: PackedFloat64Array = []
+
+
+## A layout of the game by name, or any by its file.
+static func read(spec: String, rules: TagRules) -> TagLayout:
+	var layout: TagLayout = TagLayout.new()
+	var path: String = spec if spec.ends_with(".json") else FOLDER + spec + ".json"
+	layout.name = spec.get_file().get_basename()
+	var parsed: Variant = JSON.parse_string(FileAccess.get_file_as_string(path))
+	if not parsed is Dictionary or not parsed.get("boxes") is Array:
+		layout.error = "no layout '%s': %s is missing or not valid" % [spec, path]
+		return layout
+	for box: Dictionary in parsed.boxes:
+		layout._add(box, rules)
+	return layout
+
+
+## Centre of a box, for those who draw it.
+func centre(index: int) -> Vector3:
+	var base: int = index * STRIDE + Part.MIDDLE
+	return Vector3(numbers[base], numbers[base + 1], numbers[base + 2])
+
+
+## Extent of a box, for those who draw it.
+func extent(index: int) -> Vector3:
+	var base: int = index * STRIDE
+	return Vector3(
+		numbers[base + 3] - numbers[base],
+		numbers[base + 4] - numbers[base + 1],
+		numbers[base + 5] - numbers[base + 2]
+	)
+
+
+func _add(box: Dictionary, rules: TagRules) -> void:
+	var x: float = box.at_m[0]
+	var z: float = box.at_m[1]
+	var width: float = box.size_m[0]
+	var height: float = box.size_m[1]
+	var depth: float = box.size_m[2]
+	var low: Array[float] = [x - width * 0.5, 0.0, z - depth * 0.5]
+	var high: Array[float] = [x + width * 0.5, height, z + depth * 0.5]
+	var base: int = count * STRIDE
+	numbers.resize(base + STRIDE)
+	for axis: int in 3:
+		numbers[base + axis] = low[axis]
+		numbers[base + Part.HIGH + axis] = high[axis]
+		numbers[base + Part.GROWN_LOW + axis] = low[axis] - rules.half
+		numbers[base + Part.GROWN_HIGH + axis] = high[axis] + rules.half
+		numbers[base + Part.STOP_LOW + axis] = low[axis] - rules.half - rules.skin
+		numbers[base + Part.STOP_HIGH + axis] = high[axis] + rules.half + rules.skin
+		numbers[base + Part.MIDDLE + axis] = (low[axis] + high[axis]) * 0.5
+	count += 1

@@ -1,0 +1,137 @@
+class_name TagLockstep
+extends RefCounted
+## Matches played from Python: every decision waits for its actions and answers with what came.
+
+const ACTION_FLOATS: int = 6
+
+var channel: TagChannel = TagChannel.new()
+
+var _matches: Array[TagMatch] = []
+var _restart: bool = false
+var _episodes: Array[int] = []
+
+
+func _init(matches: Array[TagMatch]) -> void:
+	_matches = matches
+	for _match: TagMatch in matches:
+		_episodes.append(0)
+
+
+## Connect and introduce ourselves; false if nobody listens.
+func open(port: int) -> bool:
+	if not channel.open(port):
+		return false
+	var rules: TagRules = _matches[0].rules
+	var hello: Dictionary = {
+		"protocol": 1,
+		"godot": Engine.get_version_info().string,
+		"arenas": _matches.size(),
+		"observation_version": rules.observation_version,
+		"observation_size": rules.observation_size,
+		"terms": TagMatch.TERMS,
+		"rules": rules.rule_set,
+		"rewards": rules.reward_profile,
+		"seed": _matches[0].seed_value,
+	}
+	channel.send(JSON.stringify(hello).to_utf8_buffer())
+	return true
+
+
+## Wait for the next decision's actions and hand them out; false when Python is done.
+func take_actions() -> bool:
+	while true:
+		var frame: PackedByteArray = channel.receive()
+		if frame.is_empty():
+			return false
+		match frame[0]:
+			0x52:  # R
+				if frame.size() != 9:
+					channel.closed = "%d bytes to begin with" % frame.size()
+					return false
+				_begin(frame.decode_u32(1), frame.decode_u32(5))
+				channel.send(_answer())
+			0x53:  # S
+				if frame.size() != 2 + 4 * ACTION_FLOATS * _matches.size():
+					channel.closed = "%d bytes of actions" % frame.size()
+					return false
+				_restart = frame[1] != 0
+				_command(frame.slice(2).to_float32_array())
+				return true
+			0x42:  # B
+				channel.send(_ask_bot(frame))
+			_:
+				channel.closed = "a frame of type %d" % frame[0]
+				return false
+	return false
+
+
+## Tell Python what the decision brought.
+func answer() -> void:
+	channel.send(_answer())
+
+
+func _begin(episode: int, first_arena: int) -> void:
+	for index: int in _matches.size():
+		_episodes[index] = episode
+		_matches[index].number = first_arena + index
+		_matches[index].begin(episode)
+
+
+func _command(actions: PackedFloat32Array) -> void:
+	for index: int in _matches.size():
+		var base: int = index * ACTION_FLOATS
+		_matches[index].command(
+			actions.slice(base, base + 3), actions.slice(base + 3, base + ACTION_FLOATS)
+		)
+
+
+## What a bot of ours would do, for comparing it with Python's.
+func _ask_bot(frame: PackedByteArray) -> PackedByteArray:
+	var rules: TagRules = _matches[0].rules
+	var actions: PackedFloat32Array = []
+	if frame.size() > 2 and TagBot.Kind.values().has(int(frame[1])):
+		var bot: TagBot = TagBot.new(frame[1] as TagBot.Kind, rules)
+		var rows: PackedFloat32Array = frame.slice(2).to_float32_array()
+		for first: int in range(0, rows.size(), rules.observation_size):
+			actions.append_array(bot.act(rows.slice(first, first + rules.observation_size)))
+	return actions.to_byte_array()
+
+
+func _answer() -> PackedByteArray:
+	var floats: PackedFloat32Array = []
+	var rewards: PackedFloat32Array = []
+	var terms: PackedFloat32Array = []
+	var flags: Array[PackedByteArray] = [[], [], []]
+	var ticks: PackedInt32Array = []
+	var distances: PackedFloat64Array = []
+	var states: PackedFloat64Array = []
+	var last_sights: PackedFloat32Array = []
+	for index: int in _matches.size():
+		var game: TagMatch = _matches[index]
+		for i: int in 2:
+			rewards.append(game.rewards[i])
+			terms.append_array(PackedFloat32Array(Array(game.terms[i])))
+		flags[0].append(game.end)
+		flags[1].append(game.winner & 0xFF)
+		ticks.append(game.tick)
+		distances.append(game.agents[0].distance_to(game.agents[1]))
+		if _restart and game.end != TagMatch.End.GOING_ON:
+			last_sights.append_array(game.observations[0])
+			last_sights.append_array(game.observations[1])
+			_episodes[index] += 1
+			game.begin(_episodes[index])
+		flags[2].append(game.seeker)
+		for i: int in 2:
+			floats.append_array(game.observations[i])
+			states.append_array(game.agents[i].numbers())
+	var out: PackedByteArray = floats.to_byte_array()
+	out.append_array(rewards.to_byte_array())
+	out.append_array(terms.to_byte_array())
+	for part: PackedByteArray in flags:
+		out.append_array(part)
+	out.append_array(ticks.to_byte_array())
+	out.append_array(PackedInt32Array(_episodes).to_byte_array())
+	out.append_array(distances.to_byte_array())
+	out.append_array(states.to_byte_array())
+	out.append_array(last_sights.to_byte_array())
+	return out

@@ -1,0 +1,252 @@
+class_name TagMatch
+extends RefCounted
+## The course of a match in one arena: spawn, sense, and everything a decision sets off.
+
+enum End { GOING_ON, TAGGED, TIMED_OUT }
+
+const NOBODY: int = -1
+const FIRST_TRIES: int = 16
+const SECOND_TRIES: int = 64
+const FACING_TRIES: int = 32
+## Reward terms, in the order in which they are summed.
+const TERMS: Array[String] = [
+	"distance",
+	"time",
+	"survival",
+	"tag",
+	"timeout",
+	"high_ground",
+	"jump_near",
+	"wall",
+	"speed",
+]
+
+var rules: TagRules
+var layouts: Array[TagLayout]
+var seed_value: int
+var number: int
+var first_seeker: int
+
+var episode: int = 0
+var tick: int = 0
+## Which layout this episode is played on.
+var layout_index: int = 0
+## Which of the two agents is "it" now.
+var seeker: int = 0
+var agents: Array[TagAgent] = [TagAgent.new(), TagAgent.new()]
+var observations: Array[PackedFloat32Array] = [PackedFloat32Array(), PackedFloat32Array()]
+## The last decision's rewards, and the same term by term.
+var rewards: PackedFloat64Array = [0.0, 0.0]
+var terms: Array[PackedFloat64Array] = [PackedFloat64Array(), PackedFloat64Array()]
+var end: End = End.GOING_ON
+var winner: int = NOBODY
+
+var _solvers: Array[TagSolver] = []
+var _eyes: Array[TagEyes] = []
+var _commands: Array[TagCommand] = [TagCommand.new(), TagCommand.new()]
+var _acted_as_seeker: int = 0
+var _distance_before: float = 0.0
+var _ticks_left: int = 0
+var _near_jumps: int = 0
+var _tags: Array[int] = [0, 0]
+
+
+func _init(
+	game: TagRules,
+	played_on: Array[TagLayout],
+	match_seed: int = 0,
+	arena: int = 0,
+	starts_as_seeker: int = 0
+) -> void:
+	rules = game
+	layouts = played_on
+	seed_value = match_seed
+	number = arena
+	first_seeker = starts_as_seeker
+	for layout: TagLayout in layouts:
+		_solvers.append(TagSolver.new(rules, layout))
+		_eyes.append(TagEyes.new(rules, layout))
+	for i: int in 2:
+		observations[i].resize(rules.observation_size)
+		terms[i].resize(TERMS.size())
+
+
+## Begin an episode and look.
+func begin(which: int) -> void:
+	episode = which
+	tick = 0
+	layout_index = 0
+	if layouts.size() > 1:
+		layout_index = int(_draw(TagStreams.Purpose.LAYOUT, 0)[0] * layouts.size())
+	seeker = first_seeker
+	end = End.GOING_ON
+	winner = NOBODY
+	_place()
+	for i: int in 2:
+		agents[i].settle(rules.stop_floor)
+		_face(agents[i], i * FACING_TRIES)
+	sense()
+
+
+## Both agents look around; agent 0 first.
+func sense() -> void:
+	var eyes: TagEyes = _eyes[layout_index]
+	for i: int in 2:
+		observations[i] = eyes.observe(agents[i], agents[1 - i], i == seeker, tick, observations[i])
+
+
+## Play a whole decision of both agents, and look.
+func decide(action_0: PackedFloat32Array, action_1: PackedFloat32Array) -> void:
+	command(action_0, action_1)
+	while advance():
+		pass
+	conclude()
+
+
+## Take the two actions of a decision.
+func command(action_0: PackedFloat32Array, action_1: PackedFloat32Array) -> void:
+	_commands[0].take(action_0[0], action_0[1], action_0[2], rules)
+	_commands[1].take(action_1[0], action_1[1], action_1[2], rules)
+	_acted_as_seeker = seeker
+	_distance_before = agents[0].distance_to(agents[1])
+	_ticks_left = rules.decision_ticks
+	_near_jumps = 0
+	_tags[0] = 0
+	_tags[1] = 0
+
+
+## Play one tick of the decision; false when that was its last.
+func advance() -> bool:
+	var solver: TagSolver = _solvers[layout_index]
+	var one: TagAgent = agents[0]
+	var two: TagAgent = agents[1]
+	var jumped_one: bool = solver.move(one, two, _commands[0])
+	var jumped_two: bool = solver.move(two, one, _commands[1])
+	if jumped_one if seeker == 0 else jumped_two:
+		if seeker == _acted_as_seeker and one.distance_to(two) <= rules.weights.jump_near_m:
+			_near_jumps += 1
+	_judge()
+	_ticks_left -= 1
+	return end == End.GOING_ON and _ticks_left > 0
+
+
+## Reckon up a decision whose ticks are played, and look.
+func conclude() -> void:
+	var progress: float = _distance_before - agents[0].distance_to(agents[1])
+	for i: int in 2:
+		_fill_terms(i, progress)
+		var total: float = 0.0
+		for term: int in TERMS.size():
+			total = total + terms[i][term]
+		rewards[i] = total
+	sense()
+
+
+func _draw(purpose: TagStreams.Purpose, index: int) -> PackedFloat64Array:
+	return TagStreams.uniform_pair(seed_value, number, episode, purpose, index)
+
+
+func _place() -> void:
+	var one: TagAgent = agents[0]
+	var two: TagAgent = agents[1]
+	var draw: int = 0
+	for _first: int in FIRST_TRIES:
+		_drop(one, draw)
+		draw += 1
+		if not _is_free(one):
+			continue
+		for _second: int in SECOND_TRIES:
+			_drop(two, draw)
+			draw += 1
+			var x: float = two.x - one.x
+			var z: float = two.z - one.z
+			if x * x + z * z >= rules.separation_square and _is_free(two):
+				return
+	push_error("layout '%s' leaves no room to spawn" % layouts[layout_index].name)
+
+
+func _drop(agent: TagAgent, draw: int) -> void:
+	var shares: PackedFloat64Array = _draw(TagStreams.Purpose.SPAWN, draw)
+	agent.x = (2.0 * shares[0] - 1.0) * rules.stop_x
+	agent.z = (2.0 * shares[1] - 1.0) * rules.stop_z
+
+
+func _is_free(agent: TagAgent) -> bool:
+	var layout: TagLayout = layouts[layout_index]
+	for index: int in layout.count:
+		var base: int = index * TagLayout.STRIDE
+		if (
+			layout.numbers[base + TagLayout.Part.STOP_LOW] < agent.x
+			and agent.x < layout.numbers[base + TagLayout.Part.STOP_HIGH]
+			and layout.numbers[base + TagLayout.Part.STOP_LOW + 2] < agent.z
+			and agent.z < layout.numbers[base + TagLayout.Part.STOP_HIGH + 2]
+		):
+			return false
+	return true
+
+
+func _face(agent: TagAgent, first_draw: int) -> void:
+	for attempt: int in FACING_TRIES:
+		var shares: PackedFloat64Array = _draw(TagStreams.Purpose.FACING, first_draw + attempt)
+		var x: float = 2.0 * shares[0] - 1.0
+		var z: float = 2.0 * shares[1] - 1.0
+		var square: float = x * x + z * z
+		if 0.01 < square and square < 1.0:
+			var length: float = sqrt(square)
+			agent.forward_x = x / length
+			agent.forward_z = z / length
+			return
+
+
+## Count the tick, then see whether it brought a tag or the end.
+func _judge() -> void:
+	tick += 1
+	var hunter: TagAgent = agents[seeker]
+	var prey: TagAgent = agents[1 - seeker]
+	hunter.it_ticks += 1
+	hunter.immune_ticks = maxi(hunter.immune_ticks - 1, 0)
+	prey.immune_ticks = maxi(prey.immune_ticks - 1, 0)
+	if prey.immune_ticks == 0 and hunter.gap_square(prey, rules.size) <= rules.reach_square:
+		_tags[seeker] += 1
+		if rules.tag_ends_episode:
+			end = End.TAGGED
+			winner = seeker
+			return
+		seeker = 1 - seeker
+		hunter.immune_ticks = rules.immunity_ticks
+		prey.immune_ticks = rules.immunity_ticks
+	if tick >= rules.limit_ticks:
+		end = End.TIMED_OUT
+		if agents[0].it_ticks != agents[1].it_ticks:
+			winner = 0 if agents[0].it_ticks < agents[1].it_ticks else 1
+
+
+func _fill_terms(i: int, progress: float) -> void:
+	var agent: TagAgent = agents[i]
+	var weights: Dictionary[String, float] = rules.weights
+	var hunts: bool = i == _acted_as_seeker
+	var tags: int = _tags[i] - _tags[1 - i]
+	var verdict: int = 0
+	if end == End.TIMED_OUT and winner != NOBODY:
+		verdict = 1 if winner == i else -1
+	var row: PackedFloat64Array = terms[i]
+	row[0] = weights.distance_reward_scale * (progress if hunts else -progress)
+	row[1] = weights.seeker_time_penalty if hunts else 0.0
+	row[2] = 0.0 if hunts else weights.runner_survival_bonus
+	row[3] = (weights.win_bonus if tags > 0 else weights.tagged_penalty) * tags
+	row[4] = (
+		(weights.timeout_hider_bonus if verdict > 0 else weights.timeout_seeker_penalty) * verdict
+	)
+	var stands_high: bool = agent.on_floor and agent.y > weights.high_ground_y_m
+	row[5] = weights.high_ground_bonus if stands_high and not hunts else 0.0
+	row[6] = weights.jump_near_bonus * _near_jumps if hunts else 0.0
+	var room_x: float = rules.stop_x - absf(agent.x)
+	var room_z: float = rules.stop_z - absf(agent.z)
+	var near_wall: bool = (room_x if room_x < room_z else room_z) < weights.wall_near_m
+	row[7] = -weights.wall_penalty if near_wall else 0.0
+	row[8] = 0.0
+	if weights.speed_bonus > 0.0:
+		var x: float = agent.velocity_x
+		var z: float = agent.velocity_z
+		row[8] = weights.speed_bonus * (sqrt(x * x + z * z) / rules.speed)
+	terms[i] = row

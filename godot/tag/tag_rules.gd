@@ -1,0 +1,143 @@
+@tool
+class_name TagRules
+extends RefCounted
+## Every number of the game, read from rules.json, and what docs/physics.md derives from them.
+
+const PATH: String = "res://tag/rules.json"
+
+## What is wrong with the file, or "".
+var error: String = ""
+var rule_set: String
+var reward_profile: String
+var default_layout: String
+
+var ticks_per_second: int
+var tick_sec: float
+var fall_per_tick: float
+var half_fall_per_tick: float
+var skin: float
+var size: float
+var half: float
+var speed: float
+var acceleration: float
+var speed_change_per_tick: float
+var jump_speed: float
+var jump_threshold: float
+var turn_cos: float
+var turn_sin: float
+var facing_dead_zone: float
+var wall_x: float
+var wall_z: float
+var wall_height: float
+var stop_x: float
+var stop_z: float
+var stop_floor: float
+var rays: int
+var eye_height: float
+var eye_range: float
+var cone_cos: float
+var fan_cos: PackedFloat64Array
+var fan_sin: PackedFloat64Array
+var observation_version: int
+var observation_size: int
+var position_scale: float
+var velocity_scale: float
+var time_limit_sec: float
+var limit_ticks: int
+var decision_ticks: int
+var reach_square: float
+var separation_square: float
+var immunity_ticks: int
+var tag_ends_episode: bool
+## The reward profile in force, by the names of rules.json.
+var weights: Dictionary[String, float] = {}
+
+
+## Read the rules, with another rule set or reward profile if one is named.
+static func read(
+	chosen_rules: String = "", chosen_rewards: String = "", path: String = PATH
+) -> TagRules:
+	var rules: TagRules = TagRules.new()
+	var text: String = FileAccess.get_file_as_string(path)
+	var parsed: Variant = JSON.parse_string(text)
+	if not parsed is Dictionary:
+		rules.error = "%s is missing or not valid JSON" % path
+		return rules
+	rules._take(parsed, chosen_rules, chosen_rewards)
+	return rules
+
+
+func _take(data: Dictionary, chosen_rules: String, chosen_rewards: String) -> void:
+	rule_set = chosen_rules if chosen_rules else str(data.rules)
+	reward_profile = chosen_rewards if chosen_rewards else str(data.rewards)
+	default_layout = data.layout
+	if not data.rule_sets.has(rule_set):
+		error = "no rule set '%s'; there are %s" % [rule_set, ", ".join(data.rule_sets.keys())]
+		return
+	if not data.reward_profiles.has(reward_profile):
+		var names: String = ", ".join(data.reward_profiles.keys())
+		error = "no reward profile '%s'; there are %s" % [reward_profile, names]
+		return
+	_take_world(data)
+	_take_agent(data.agent)
+	_take_eyes(data.eyes)
+	_take_episode(data)
+	for weight: String in data.reward_profiles[reward_profile]:
+		weights[weight] = data.reward_profiles[reward_profile][weight]
+
+
+func _take_world(data: Dictionary) -> void:
+	ticks_per_second = int(data.physics.ticks_per_second)
+	tick_sec = 1.0 / ticks_per_second
+	fall_per_tick = data.physics.gravity_mps2 * tick_sec
+	half_fall_per_tick = fall_per_tick * 0.5
+	skin = data.physics.skin_m
+	size = data.agent.size_m
+	half = size * 0.5
+	wall_x = data.arena.width_m * 0.5
+	wall_z = data.arena.depth_m * 0.5
+	wall_height = data.arena.wall_height_m
+	stop_x = wall_x - half - skin
+	stop_z = wall_z - half - skin
+	stop_floor = half + skin
+
+
+func _take_agent(data: Dictionary) -> void:
+	speed = data.speed_mps
+	acceleration = data.acceleration_mps2
+	speed_change_per_tick = acceleration * tick_sec
+	jump_speed = data.jump_speed_mps
+	jump_threshold = data.jump_threshold
+	facing_dead_zone = data.facing_dead_zone
+	var turn: float = TagSeries.radians(data.turn_rate_deg_per_sec) * tick_sec
+	turn_cos = TagSeries.cosine(turn)
+	turn_sin = TagSeries.sine(turn)
+
+
+func _take_eyes(data: Dictionary) -> void:
+	rays = int(data.rays)
+	eye_height = data.height_m
+	eye_range = data.range_m
+	var cone: float = TagSeries.radians(data.cone_deg)
+	cone_cos = TagSeries.cosine(cone * 0.5)
+	fan_cos.resize(rays)
+	fan_sin.resize(rays)
+	for ray: int in rays:
+		var angle: float = cone * (ray / (rays - 1.0) - 0.5) if rays > 1 else 0.0
+		fan_cos[ray] = TagSeries.cosine(angle)
+		fan_sin[ray] = TagSeries.sine(angle)
+
+
+func _take_episode(data: Dictionary) -> void:
+	observation_version = int(data.observation.version)
+	observation_size = int(data.observation.size)
+	position_scale = data.observation.position_scale_m
+	velocity_scale = data.observation.velocity_scale_mps
+	time_limit_sec = data.episode.time_limit_sec
+	limit_ticks = int(time_limit_sec * ticks_per_second + 0.5)
+	decision_ticks = int(data.episode.step_tick_interval)
+	reach_square = data.episode.tag_reach_m * data.episode.tag_reach_m
+	separation_square = data.episode.spawn_separation_m * data.episode.spawn_separation_m
+	var chosen: Dictionary = data.rule_sets[rule_set]
+	immunity_ticks = int(chosen.immunity_sec * ticks_per_second + 0.5)
+	tag_ends_episode = chosen.tag_ends_episode

@@ -1,0 +1,43 @@
+"""`estragon godot install | path | doctor`: getting Godot, and seeing what is wrong."""
+
+import dataclasses
+
+from estragon.godot.doctor import examine
+from estragon.godot.find import find_godot, require_godot
+from estragon.godot.install import install_private
+from estragon.godot.version import check_version
+
+
+@dataclasses.dataclass(frozen=True)
+class GodotInstall:
+    """Install a private copy of Godot 4, without root, unless a usable one is there already."""
+
+    private: bool = False
+    """Install it even where another Godot (GODOT_BIN, PATH) is used."""
+
+    def run(self) -> None:
+        """Install, and say where."""
+        path = install_private() if self.private else require_godot(install=True)
+        print(f"Godot {check_version(path).text} is ready: {path}")
+
+
+@dataclasses.dataclass(frozen=True)
+class GodotPath:
+    """Print the path of the Godot that is used, and nothing else."""
+
+    def run(self) -> None:
+        """Find and print."""
+        print(find_godot())
+
+
+@dataclasses.dataclass(frozen=True)
+class GodotDoctor:
+    """Check that Godot is there and really starts, with and without a picture."""
+
+    def run(self) -> int:
+        """Print one finding a line; 0 if a match could be played, 1 if not."""
+        healthy = True
+        for finding in examine():
+            print(finding, flush=True)
+            healthy = healthy and (finding.good or not finding.needed)
+        return 0 if healthy else 1

@@ -1,0 +1,107 @@
+"""What stands between this machine and a match in Godot: one finding a line."""
+
+import dataclasses
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from estragon import paths
+from estragon.errors import UserError
+from estragon.godot.debian import NEEDED_MB
+from estragon.godot.display import display, has_display
+from estragon.godot.find import search_godot
+from estragon.godot.private import engine_folder, read_manifest
+from estragon.godot.process import GodotProcess
+
+START_TIMEOUT_SEC = 60.0
+PROJECT = {
+    "project.godot": 'config_version=5\n\n[application]\n\nrun/main_scene="res://main.tscn"\n',
+    "main.tscn": '[gd_scene format=3]\n\n[node name="Main" type="Node"]\n',
+}
+DEVICE = "Using Device: "
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    good: bool
+    text: str
+    needed: bool = True
+    """Whether no match can be played without it."""
+
+    def __str__(self) -> str:
+        """A line for people."""
+        mark = "ok" if self.good else "BAD" if self.needed else "note"
+        return f"{mark:<5} {self.text}"
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything, really starting Godot."""
+    try:
+        search = search_godot()
+    except UserError as error:
+        yield Finding(good=False, text=str(error))
+        return
+    for reason in search.skipped:
+        yield Finding(good=False, text=f"passed over {reason}", needed=False)
+    yield _disk()
+    if (godot := search.found) is None:
+        yield Finding(good=False, text="no usable Godot 4: run estragon godot install")
+        return
+    origin = godot.origin
+    if origin == "private copy" and (manifest := read_manifest(engine_folder())):
+        origin = f"private copy from {manifest.origin}"
+    yield Finding(good=True, text=f"Godot {godot.version.text} ({origin}): {godot.path}")
+    yield _headless_start(godot.path)
+    yield from _pictures(godot.path)
+
+
+def _headless_start(godot: Path) -> Finding:
+    try:
+        _run(godot, ["--headless"], None)
+    except UserError as error:
+        return Finding(good=False, text=f"headless start: {error}")
+    return Finding(good=True, text="headless start")
+
+
+def _pictures(godot: Path) -> Iterator[Finding]:
+    where = "a display" if has_display() else "Xvfb"
+    try:
+        with display(640, 360) as env:
+            yield Finding(good=True, text=f"pictures: drawn on {where}")
+            said = _run(godot, ["--rendering-driver", "opengl3", "--audio-driver", "Dummy"], env)
+    except UserError as error:
+        yield Finding(good=False, text=f"pictures: {error}", needed=False)
+        return
+    devices = [line.partition(DEVICE)[2] for line in said if DEVICE in line]
+    if devices:
+        yield Finding(good=True, text=f"GL renderer: {devices[0]}")
+    else:
+        text = "GL renderer: Godot named none, so it did not draw"
+        yield Finding(good=False, text=text, needed=False)
+
+
+def _run(godot: Path, arguments: list[str], env: dict[str, str] | None) -> list[str]:
+    """Run an empty project for one frame; returns what Godot said."""
+    with tempfile.TemporaryDirectory(prefix="estragon-") as name:
+        folder = Path(name)
+        for file, text in PROJECT.items():
+            (folder / file).write_text(text)
+        words = [*arguments, "--path", name, "--quit"]
+        advice = "start it by hand to see more; it may be damaged"
+        with GodotProcess(words, folder=folder, godot=godot, env=env, advice=advice) as process:
+            status = process.wait("an empty project's first frame", START_TIMEOUT_SEC)
+            if status != 0:
+                raise process.error(f"an empty project ended with status {status}")
+            return process.lines()
+
+
+def _disk() -> Finding:
+    place = paths.home()
+    while not place.exists():
+        place = place.parent
+    free_mb = shutil.disk_usage(place).free / 1e6
+    text = f"{free_mb:.0f} MB free for {paths.home()}"
+    return Finding(free_mb >= NEEDED_MB, text, needed=False)

@@ -1,0 +1,144 @@
+"""A Godot game that advances only when asked: a plain local channel of length-prefixed frames.
+
+Python listens on 127.0.0.1, the game connects and introduces itself; from then on every frame sent
+is answered by one frame. Says nothing about what the frames mean.
+"""
+
+import json
+import socket
+import struct
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from estragon.godot.find import require_godot
+from estragon.godot.process import GodotProcess
+from estragon.godot.project import import_project
+from estragon.godot.supervised import GodotError
+
+START_TIMEOUT_SEC = 60.0
+STEP_TIMEOUT_SEC = 60.0
+LARGEST_FRAME = 256 * 2**20
+LENGTH = struct.Struct("<I")
+POLL_SEC = 0.25
+
+
+class Lockstep:
+    """A running game and the channel to it."""
+
+    def __init__(
+        self,
+        project: Path,
+        options: Sequence[str],
+        *,
+        step_timeout_sec: float = STEP_TIMEOUT_SEC,
+        folder: Path | None = None,
+    ) -> None:
+        """Start the game headless and wait until it has introduced itself.
+
+        Args:
+            project: the Godot project.
+            options: the game's own options, without `--channel`.
+            step_timeout_sec: how long an answer may take.
+            folder: where the game's log goes; a temporary folder if not given.
+        """
+        self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="estragon-")
+        folder = folder or Path(self._temporary.name if self._temporary else "")
+        self._step_timeout_sec = step_timeout_sec
+        self._connection: socket.socket | None = None
+        godot = require_godot()
+        project = import_project(project, godot=godot)
+        listener = socket.create_server(("127.0.0.1", 0), backlog=1)
+        listener.settimeout(POLL_SEC)
+        port = listener.getsockname()[1]
+        words: list[str | Path] = ["--headless", "--path", project, "--fixed-fps", "60"]
+        self.process = GodotProcess(
+            [*words, "--", f"--channel={port}", *options], folder=folder, godot=godot
+        )
+        try:
+            with listener:
+                self._connection = self.process.wait_for(
+                    "it to connect", lambda: _accept(listener), START_TIMEOUT_SEC
+                )
+            self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.hello: dict[str, Any] = json.loads(bytes(self._receive("its introduction")))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        """The channel, to be closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def ask(self, frame: bytes, what: str) -> memoryview:
+        """Send one frame and wait for the answer; `what` is for the message if none comes."""
+        try:
+            if self._connection is None:
+                raise self.process.error("the channel is closed")
+            self._connection.settimeout(self._step_timeout_sec)
+            self._connection.sendall(LENGTH.pack(len(frame)) + frame)
+        except OSError as error:
+            raise self._broken(what) from error
+        return self._receive(what)
+
+    def close(self) -> None:
+        """End the game and everything that belongs to it."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self.process.stop()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+    def _receive(self, what: str) -> memoryview:
+        length = LENGTH.unpack(self._receive_bytes(LENGTH.size, what))[0]
+        if length > LARGEST_FRAME:
+            raise self.process.error(f"sent a frame of {length} bytes for {what}")
+        return self._receive_bytes(length, what)
+
+    def _receive_bytes(self, count: int, what: str) -> memoryview:
+        data = memoryview(bytearray(count))
+        got = 0
+
+        def more() -> bool:
+            nonlocal got
+            if self._connection is None:
+                raise self.process.error("the channel is closed")
+            self._connection.settimeout(POLL_SEC)
+            try:
+                received = self._connection.recv_into(data[got:])
+            except TimeoutError:
+                return False
+            except OSError as error:
+                raise self._broken(what) from error
+            if received == 0:
+                raise self._broken(what)
+            got += received
+            return True
+
+        while got < count:
+            self.process.wait_for(what, more, self._step_timeout_sec)
+        return data
+
+    def _broken(self, what: str) -> GodotError:
+        self.process.stop()
+        return self.process.error(f"the game closed the channel before {what}")
+
+
+def _accept(listener: socket.socket) -> socket.socket | None:
+    try:
+        return listener.accept()[0]
+    except TimeoutError:
+        return None

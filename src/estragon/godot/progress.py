@@ -1,0 +1,79 @@
+"""What a long job is doing: a live bar in a terminal, a line now and then elsewhere."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import Progress as Bars
+
+QUIET_SEC = 2.0
+
+
+class Progress:
+    """Steps of a job, told on standard error so that standard output stays for results."""
+
+    def __init__(self) -> None:
+        self._bars: Bars | None = None
+        self._task: TaskID | None = None
+        self._label = ""
+        self._full = ""
+        self._told_at = 0.0
+        if sys.stderr.isatty():
+            self._bars = Bars(
+                TextColumn("{task.description:<16}"),
+                BarColumn(),
+                TextColumn("{task.fields[count]}"),
+                console=Console(stderr=True),
+            )
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give the terminal back."""
+        if self._bars is not None:
+            self._bars.stop()
+
+    def say(self, text: str) -> None:
+        """Tell one thing."""
+        if self._bars is None:
+            print(text, file=sys.stderr, flush=True)
+        else:
+            self._bars.console.print(text)
+
+    def step(self, label: str, size: str = "") -> None:
+        """Begin the next step."""
+        self._label = label
+        self._told_at = time.monotonic()
+        if self._bars is None:
+            self.say(f"{label} {size}".rstrip())
+        else:
+            self._finish_bar()
+            self._full = ""
+            self._task = self._bars.add_task(label, total=None, count=size)
+
+    def update(self, done: float, total: float, unit: str = "") -> None:
+        """Tell how far the step is."""
+        count = f"{done:.0f}/{total:.0f}{unit}"
+        self._full = f"{total:.0f}/{total:.0f}{unit}"
+        if self._bars is not None and self._task is not None:
+            self._bars.update(self._task, completed=done, total=total, count=count)
+        elif time.monotonic() - self._told_at >= QUIET_SEC:
+            self._told_at = time.monotonic()
+            self.say(f"{self._label} {count}")
+
+    def _finish_bar(self) -> None:
+        if self._bars is not None and self._task is not None:
+            total = self._bars.tasks[-1].total or 1
+            self._bars.update(self._task, completed=total, total=total, count=self._full)

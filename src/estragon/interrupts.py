@@ -1,0 +1,49 @@
+"""Ctrl-C that is clean at any moment, also while kernels are being compiled.
+
+An exception raised inside the compiler's callbacks is swallowed there and leaves it confused, so an
+interrupt that arrives then waits until the compilation is over.
+"""
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+COMPILERS = ("llvmlite", "numba")
+RETRY_SEC = 0.05
+
+
+@contextlib.contextmanager
+def clean_interrupts() -> Iterator[None]:
+    """Within this block an interrupt is a KeyboardInterrupt, but never inside a compiler."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    told = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal told
+        if not _is_compiling(frame):
+            signal.default_int_handler(number, frame)
+        if not told:
+            told = True
+            print("estragon: stopping as soon as this is compiled", file=sys.stderr)
+        retry = threading.Timer(RETRY_SEC, signal.raise_signal, [number])
+        retry.daemon = True
+        retry.start()
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_compiling(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in COMPILERS:
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,197 @@
+"""Both engines play the same game: whole matches, senses, rewards and bots, to the bit."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estragon.check.evaluate import EvalTag
+from estragon.check.godot_arenas import GodotArenas
+from estragon.check.parity import Parity, summarise
+from estragon.cli import main
+from estragon.tag.arenas import Arenas
+from estragon.tag.bots import BOTS, Bot
+from estragon.tag.frozen import FrozenPolicy
+from estragon.tag.layout import layout_names, load_layouts
+from estragon.tag.match import GOING_ON
+from estragon.tag.rules import load_rules
+
+ARENAS = 32
+SUMMARY = {
+    "episodes",
+    "share_identical",
+    "share_within_1mm",
+    "worst_error_m",
+    "ray_agreement",
+    "reward_agreement",
+    "outcome_agreement",
+}
+CASES = [
+    ("empty", "transfer", "classic"),
+    ("four_corners", "seek", "default"),
+    ("central_cross", "transfer", "default"),
+    ("playground", "seek", "classic"),
+    ("playground,random:0-7", "transfer", "classic"),
+]
+
+
+@pytest.mark.parametrize(("layout", "rules", "rewards"), CASES)
+def test_random_episodes_are_identical(layout: str, rules: str, rewards: str) -> None:
+    parity = Parity(episodes=ARENAS, layout=layout, rules=rules, rewards=rewards, seed=7)
+    records, _ = parity.compare()
+    assert all(record["identical"] for record in records), [
+        record for record in records if not record["identical"]
+    ][:3]
+    summary = summarise(records)
+    assert summary["worst_error_m"] == 0.0
+    assert summary["ray_agreement"] == summary["reward_agreement"] == 1.0
+    assert summary["outcome_agreement"] == 1.0
+    if rules == "seek":
+        assert {record["outcome"] for record in records} == {"tag", "timeout"}
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("rules", ["seek", "transfer"])
+@pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])
+def test_two_hundred_episodes_on_every_layout(
+    layout: str, rules: str, record_result: Callable[[str, str], None]
+) -> None:
+    parity = Parity(episodes=224, layout=layout, rules=rules, seed=11)
+    summary = summarise(parity.compare()[0])
+    assert summary["share_within_1mm"] == summary["outcome_agreement"] == 1.0
+    assert summary["ray_agreement"] == summary["reward_agreement"] == 1.0
+    record_result(
+        f"parity of the engines: {layout}, {rules}",
+        f"{summary['episodes']} episodes in 32 arenas, {summary['share_identical']:.1%} identical "
+        f"to the bit, worst error {summary['worst_error_m']:g} m",
+    )
+
+
+def test_the_command_writes_what_it_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result, picture = tmp_path / "parity.json", tmp_path / "parity.png"
+    words = ["parity", "--episodes", "5", "--arenas", "4", "--json", str(result)]
+    assert main([*words, "--plot", str(picture)]) == 0
+    data = json.loads(result.read_text())
+    assert set(data) >= SUMMARY
+    assert data["episodes"] == len(data["per_episode"]) == 5
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "share_identical      1.0" in capsys.readouterr().out
+
+
+def test_the_comparison_sees_a_difference() -> None:
+    records, _ = Parity(episodes=2, arenas=2, seed=1).compare()
+    records[0]["worst_error_m"] = 0.002
+    records[1]["identical"] = False
+    summary = summarise(records)
+    assert summary["share_within_1mm"] == summary["share_identical"] == 0.5
+
+
+@pytest.fixture(scope="module")
+def godot() -> Iterator[GodotArenas]:
+    rules = load_rules()
+    with GodotArenas(
+        ARENAS, rules=rules, layouts=load_layouts("playground", rules), seed=3
+    ) as arenas:
+        yield arenas
+
+
+def test_a_policy_plays_the_same_match_in_both(godot: GodotArenas) -> None:
+    """Closed loop: each engine's own observations drive its own actions."""
+    rules = load_rules()
+    seeker = FrozenPolicy.untrained(rules, "seeker", seed=1)
+    hider = FrozenPolicy.untrained(rules, "hider", seed=2)
+    embedded = Arenas(ARENAS, rules=rules, layout="playground", seed=3)
+    engines: list[tuple[Arenas | GodotArenas, np.ndarray]] = [
+        (embedded, embedded.reset()),
+        (godot, godot.reset()),
+    ]
+    actions = np.zeros((2, ARENAS, 2, 3), dtype=np.float32)
+    parted: dict[int, int] = {}
+    playing = np.ones(ARENAS, dtype=bool)
+    decision = 0
+    while playing.any():
+        for which, (_, seen) in enumerate(engines):
+            actions[which, :, 0] = seeker.act(seen[:, 0])
+            actions[which, :, 1] = hider.act(seen[:, 1])
+        results = [
+            engine.step(actions[which], restart=False) for which, (engine, _) in enumerate(engines)
+        ]
+        same = (results[0].observations == results[1].observations).all(axis=(1, 2))
+        for arena in np.flatnonzero(playing & ~same):
+            parted.setdefault(int(arena), 3 * (decision + 1))
+        playing &= (results[0].ends == GOING_ON) & (results[1].ends == GOING_ON)
+        engines = [
+            (engine, result.observations)
+            for (engine, _), result in zip(engines, results, strict=True)
+        ]
+        decision += 1
+    assert not parted, f"matches part at these ticks: {parted}"
+
+
+def test_episodes_that_restart_go_on_alike(godot: GodotArenas) -> None:
+    embedded = Arenas(ARENAS, layout="playground", seed=3)
+    embedded.reset()
+    godot.reset()
+    random = np.random.default_rng(0)
+    ended = 0
+    for _ in range(230):
+        actions = random.uniform(-1, 1, (ARENAS, 2, 3)).astype(np.float32)
+        ours, theirs = embedded.step(actions), godot.step(actions)
+        over = ours.ends != GOING_ON
+        ended += int(over.sum())
+        for one, other in zip(ours, theirs, strict=True):
+            assert np.array_equal(one[over], other[over])
+        assert np.array_equal(ours.observations, theirs.observations)
+        assert np.array_equal(ours.distances, theirs.distances)
+    assert ended >= ARENAS
+
+
+@pytest.mark.parametrize("name", BOTS)
+def test_a_bot_does_the_same_in_both(godot: GodotArenas, name: str) -> None:
+    rules = load_rules()
+    arenas = Arenas(64, rules=rules, layout="playground,random:0-7", seed=5)
+    seen = [arenas.reset().copy()]
+    bots = Bot("chaser", rules), Bot("evader", rules)
+    actions = np.zeros((64, 2, 3), dtype=np.float32)
+    for _ in range(80):
+        for agent, bot in enumerate(bots):
+            actions[:, agent] = bot.act(np.ascontiguousarray(seen[-1][:, agent]))
+        seen.append(arenas.step(actions).observations.copy())
+    rows = np.concatenate(seen[::8]).reshape(-1, rules.observation.size)
+    ours, theirs = Bot(name, rules).act(rows), godot.ask_bot(BOTS.index(name), rows)
+    different = np.flatnonzero((ours != theirs).any(axis=1))
+    assert not len(different), (
+        f"rows {different[:5]}: {ours[different[:5]]}, {theirs[different[:5]]}"
+    )
+
+
+def test_matches_end_the_same_in_both() -> None:
+    results = [
+        EvalTag("bot:chaser", "bot:evader", engine=engine, episodes=40, seed=2).evaluate()
+        for engine in ("embedded", "godot")
+    ]
+    for result in results:
+        del result["engine"]
+    assert results[0] == results[1]
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize(
+    ("seeker", "hider"), [("bot:chaser", "bot:evader"), ("bot:chaser", "bot:random")]
+)
+def test_two_thousand_matches_of_bots(
+    seeker: str, hider: str, record_result: Callable[[str, str], None]
+) -> None:
+    rates = [
+        EvalTag(seeker, hider, engine=engine, episodes=2000, seed=4).evaluate()["seeker_win_rate"]
+        for engine in ("embedded", "godot")
+    ]
+    assert abs(rates[0] - rates[1]) <= 0.02
+    record_result(
+        f"the same strength in both engines: {seeker} against {hider}",
+        f"2,000 matches each: embedded {rates[0]:.2%}, Godot {rates[1]:.2%}",
+    )

@@ -1,0 +1,101 @@
+"""Which Godot is used, what is passed over and why, and what is said when there is none."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from estragon.errors import UserError
+from estragon.godot.find import find_godot, require_godot, search_godot
+from estragon.godot.private import Manifest, engine_folder, write_manifest
+from tests.godot.staging import write_fake_godot, write_program
+
+GODOT_3, GODOT_4 = "3.5.1.stable.official.6fed1ffa3", "4.6.3.stable.official.abc"
+
+
+@pytest.fixture
+def folder(empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that comes first on the PATH of a machine without Godot."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    monkeypatch.setenv("PATH", f"{place}{os.pathsep}{os.environ['PATH']}")
+    return place
+
+
+def install_fake(version: str) -> Path:
+    """A private copy of that version."""
+    program = write_fake_godot(engine_folder() / "godot", version)
+    write_manifest(engine_folder(), Manifest("godot", "a test", version))
+    return program
+
+
+def test_none_at_all(empty_home: Path) -> None:
+    with pytest.raises(UserError, match="no usable Godot 4 here: run estragon godot install"):
+        find_godot()
+    with pytest.raises(UserError, match="run estragon godot install"):
+        require_godot(install=False)
+
+
+def test_godot4_comes_before_godot(folder: Path) -> None:
+    write_fake_godot(folder / "godot", GODOT_4)
+    second = write_fake_godot(folder / "godot4", GODOT_4)
+    assert find_godot() == second
+
+
+def test_a_godot_3_on_the_path_is_told_of(folder: Path) -> None:
+    program = write_fake_godot(folder / "godot", GODOT_3)
+    with pytest.raises(UserError) as caught:
+        find_godot()
+    for part in ("estragon godot install", "godot on PATH", str(program), GODOT_3, "4.4 or newer"):
+        assert part in str(caught.value)
+
+
+def test_a_godot_3_is_passed_over_for_the_private_copy(folder: Path) -> None:
+    write_fake_godot(folder / "godot", GODOT_3)
+    private = install_fake(GODOT_4)
+    search = search_godot()
+    assert search.found is not None
+    assert (search.found.path, search.found.origin) == (private, "private copy")
+    assert len(search.skipped) == 1
+    assert GODOT_3 in search.skipped[0]
+
+
+def test_the_path_comes_before_the_private_copy(folder: Path) -> None:
+    install_fake(GODOT_4)
+    program = write_fake_godot(folder / "godot", GODOT_4)
+    assert find_godot() == program
+
+
+def test_a_private_copy_that_is_not_whole_is_not_trusted(empty_home: Path) -> None:
+    write_fake_godot(engine_folder() / "godot", GODOT_4)
+    assert search_godot().found is None
+
+
+def test_godot_bin_comes_first(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_fake_godot(folder / "godot4", GODOT_4)
+    mine = write_fake_godot(tmp_path / "my godot", GODOT_4)
+    monkeypatch.setenv("GODOT_BIN", str(mine))
+    assert find_godot() == mine
+    monkeypatch.setenv("GODOT_BIN", "godot4")
+    assert find_godot() == folder / "godot4"
+
+
+@pytest.mark.parametrize("what", ["missing", "a folder", "not executable", "not a Godot", GODOT_3])
+def test_a_wrong_godot_bin_is_never_passed_over(
+    what: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_fake_godot(folder / "godot", GODOT_4)
+    chosen = tmp_path / "chosen"
+    if what == "a folder":
+        chosen.mkdir()
+    elif what == "not executable":
+        chosen.write_text("text")
+    elif what == "not a Godot":
+        write_program(chosen, "echo hello")
+    elif what == GODOT_3:
+        write_fake_godot(chosen, GODOT_3)
+    monkeypatch.setenv("GODOT_BIN", str(chosen))
+    with pytest.raises(UserError, match=f"GODOT_BIN={chosen} cannot be used: .*{what}.*unset it"):
+        require_godot(install=True)

@@ -1,0 +1,149 @@
+"""Installing Godot for real: killed, repeated, two at once; and impossible, with a clear word."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from estragon.errors import UserError
+from estragon.godot import debian, install
+from estragon.godot.apt_sources import Source
+from estragon.godot.install import install_private
+from tests.godot.staging import until
+
+NOWHERE = "http://127.0.0.1:9"
+INSTALL = [sys.executable, "-m", "estragon", "godot", "install", "--private"]
+
+
+def begin() -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        INSTALL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def kill_when(path: Path, pattern: str) -> None:
+    """Begin to install, and kill the installer once such a file is there."""
+    with begin() as installer:
+        until(lambda: any(path.glob(pattern)) or installer.poll() is not None, 300, pattern)
+        assert installer.poll() is None, "it was faster than its killer"
+        installer.send_signal(signal.SIGKILL)
+        installer.communicate(timeout=30)
+
+
+def apt_at_work(home: Path) -> bool:
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"apt-get" in (words := command.read_bytes()) and str(home).encode() in words:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="kills an apt-get")
+def test_in_an_empty_home_killed_repeated_and_two_at_once(empty_home: Path) -> None:
+    try:
+        debian.find_archive()
+    except UserError as error:
+        pytest.skip(str(error))
+    folder = empty_home / "godot"
+
+    kill_when(folder, "downloads/apt/archives/partial/*")
+    until(lambda: not apt_at_work(empty_home), 5, "apt's end with its owner")
+    kill_when(folder, "unfinished-*/prefix/usr/lib")
+    assert not (folder / "engine").exists()
+    assert list(folder.glob("unfinished-*"))
+
+    with begin() as one, begin() as other:
+        told = [process.communicate(timeout=500) for process in (one, other)]
+        assert [one.returncode, other.returncode] == [0, 0], told
+    assert told[0][0] == told[1][0]
+    assert sum("waiting for another installation" in errors for _, errors in told) == 1
+    assert any("unpacking" in errors for _, errors in told)
+    assert sorted(path.name for path in folder.iterdir()) == ["engine", "lock"]
+
+    began = time.monotonic()
+    again = subprocess.run(INSTALL, capture_output=True, text=True, check=True)
+    assert time.monotonic() - began < 10  # it took half a minute before
+    assert again.stderr == ""
+    assert again.stdout == told[0][0]
+
+    elsewhere = empty_home / "a link"
+    elsewhere.symlink_to(folder / "engine" / "godot")
+    version = subprocess.run([elsewhere, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout.startswith("4.")
+
+
+def test_ctrl_c_leaves_nothing_to_trust(empty_home: Path) -> None:
+    with begin() as installer:
+        until(lambda: any((empty_home / "godot").glob("unfinished-*")), 60, "its folder")
+        installer.send_signal(signal.SIGINT)
+        _, errors = installer.communicate(timeout=60)
+    assert installer.returncode == 130
+    assert errors.endswith("estragon: stopped\n")
+    assert not list((empty_home / "godot").glob("unfinished-*"))
+    assert not (empty_home / "godot" / "engine").exists()
+
+
+def test_no_apt_and_no_network(
+    empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError) as caught:
+        install_private(releases=NOWHERE)
+    for part in (
+        "Godot could not be installed",
+        "no apt-get on PATH",
+        f"cannot download {NOWHERE}",
+        "Connection refused",
+        "GODOT_BIN",
+    ):
+        assert part in str(caught.value)
+    assert not list((empty_home / "godot").glob("unfinished-*"))
+
+
+@pytest.mark.skipif(not Path("/usr/bin/apt-get").exists(), reason="no apt here")
+def test_apt_but_no_network(empty_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = Source(f"{NOWHERE}/debian", ["stable"], ["main"], "")
+    monkeypatch.setattr(debian, "find_debian_archive", lambda: archive)
+    with pytest.raises(UserError, match=r"apt could not get the package lists: .*official release"):
+        install_private(releases=NOWHERE)
+
+
+def test_too_little_space_is_said_before_the_work(
+    empty_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(install, "NEEDED_MB", 10**12)
+    with pytest.raises(UserError, match=r"too little space for Godot in .*ESTRAGON_HOME"):
+        install_private(releases=NOWHERE)
+
+
+def test_a_disk_that_fills_up(
+    empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The downloads go to a device that is always full."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def fill(*_: object, **__: object) -> str:
+        with Path("/dev/full").open("wb", buffering=0) as full:
+            full.write(b"x")
+        return ""
+
+    monkeypatch.setattr(install, "install_official", fill)
+    with pytest.raises(UserError, match="too little space for Godot"):
+        install_private()
+    assert not list((empty_home / "godot").glob("unfinished-*"))
+
+
+def test_a_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ESTRAGON_HOME", os.fspath(tmp_path / "file"))
+    with pytest.raises(UserError, match="cannot lock"):
+        install_private(releases=NOWHERE)

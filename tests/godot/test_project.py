@@ -1,0 +1,174 @@
+"""A project is imported once, again when it changed, and says why when it cannot be."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from estragon.errors import UserError
+from estragon.godot.process import GodotProcess
+from estragon.godot.project import import_project
+from estragon.godot.supervised import GodotError
+from tests.godot.staging import until, write_program, write_project
+
+IMPORT = """
+import sys, pathlib
+from estragon.godot.project import import_project
+print(import_project(pathlib.Path(sys.argv[1]), godot=pathlib.Path(sys.argv[2])))
+"""
+AUTOLOAD = '[autoload]\n\nBoot="*res://boot.gd"\n'
+USES_A_CLASS = """\
+extends Node
+
+func _ready() -> void:
+	print("arena of %d" % Arena.new().size)
+	get_tree().quit()
+"""
+
+
+@pytest.fixture
+def counted(godot: Path, tmp_path: Path) -> Path:
+    """The real Godot, leaving a line in `imports` whenever it imports."""
+    log = tmp_path / "imports"
+    body = f'case "$*" in *--import*) echo x >> "{log}" ;; esac\nexec "{godot}" "$@"'
+    return write_program(tmp_path / "counted godot", body)
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> Path:
+    """A program that passes for a Godot whose imports succeed at once."""
+    return write_program(tmp_path / "quick godot", "echo 4.6.3.stable.quick")
+
+
+@pytest.mark.slow
+def test_imported_once_and_again_when_changed(counted: Path, tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project", USES_A_CLASS)
+    (project / "arena.gd").write_text("class_name Arena\nextends RefCounted\n\nvar size := 20\n")
+    imports = tmp_path / "imports"
+    for _ in range(3):
+        assert import_project(project, godot=counted) == project
+    assert imports.read_text() == "x\n"
+    (project / "arena.gd").write_text("class_name Arena\nextends RefCounted\n\nvar size := 30\n")
+    import_project(project, godot=counted)
+    import_project(project, godot=counted)
+    assert imports.read_text() == "x\nx\n"
+    arguments = ["--headless", "--path", str(project)]
+    with GodotProcess(arguments, folder=tmp_path, godot=counted) as process:
+        assert process.wait("its end", 60) == 0
+        assert "arena of 30" in process.lines()
+
+
+@pytest.mark.slow
+def test_two_at_once_import_once(counted: Path, tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project")
+    words = [sys.executable, "-c", IMPORT, str(project), str(counted)]
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate(timeout=120)[0] for process in both] == [f"{project}\n"] * 2
+    assert (tmp_path / "imports").read_text() == "x\n"
+
+
+def test_not_a_project(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"is not a Godot project: it has no project\.godot"):
+        import_project(tmp_path)
+
+
+def test_a_broken_project_file(godot: Path, tmp_path: Path) -> None:
+    (tmp_path / "project.godot").write_text("this is [[[ not = a project\n")
+    with pytest.raises(GodotError, match=r"does not import: ERROR: Error parsing .*import\.log"):
+        import_project(tmp_path, godot=godot)
+
+
+@pytest.mark.slow
+def test_an_autoload_that_does_not_parse(godot: Path, tmp_path: Path) -> None:
+    project = write_project(tmp_path, settings=AUTOLOAD)
+    (project / "boot.gd").write_text("extends Node\n\nfunc _ready( -> void:\n\tpass\n")
+    with pytest.raises(GodotError, match=r"Parse Error: .*res://boot\.gd:3"):
+        import_project(project, godot=godot)
+    (project / "boot.gd").write_text("extends Node\n\nfunc _ready() -> void:\n\tpass\n")
+    import_project(project, godot=godot)
+
+
+@pytest.mark.slow
+def test_an_image_that_cannot_be_imported_is_told_every_time(godot: Path, tmp_path: Path) -> None:
+    project = write_project(tmp_path)
+    (project / "wall.png").write_text("no picture")
+    for _ in range(2):
+        with pytest.raises(GodotError, match=r"does not import: .*wall\.png"):
+            import_project(project, godot=godot)
+
+
+@pytest.mark.slow
+def test_an_import_that_takes_too_long(godot: Path, tmp_path: Path) -> None:
+    project = write_project(tmp_path)
+    with pytest.raises(GodotError, match=r"import: waited 0\.2 s for the import of"):
+        import_project(project, godot=godot, timeout_sec=0.2)
+    import_project(project, godot=godot)
+
+
+def test_an_import_that_is_killed(godot: Path, tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project")
+    log = project / ".godot" / "import.log"
+    program = write_program(
+        tmp_path / "godot", f'[ "$1" = --version ] && exec "{godot}" "$@"; echo $$; exec sleep 60'
+    )
+
+    def kill() -> None:
+        until(lambda: log.exists() and log.read_text().endswith("\n"), 60, "the import's beginning")
+        os.kill(int(log.read_text()), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(GodotError, match="ended by SIGKILL during the import of"):
+        import_project(project, godot=program)
+    killer.join()
+
+
+@pytest.mark.slow
+def test_an_installed_project_is_copied(
+    counted: Path, quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ESTRAGON_HOME", str(tmp_path / "home"))
+    project = write_project(tmp_path / "site-packages" / "estragon" / "_game")
+    before = sorted(project.rglob("*"))
+    copy = import_project(project, godot=counted)
+    assert copy.parent == tmp_path / "home" / "projects"
+    assert (copy / ".godot" / "global_script_class_cache.cfg").is_file()
+    assert import_project(project, godot=counted) == copy
+    assert (tmp_path / "imports").read_text() == "x\n"
+    assert sorted(project.rglob("*")) == before
+    (project / "main.gd").write_text("extends Node\n")
+    assert import_project(project, godot=quick) != copy
+
+
+@pytest.fixture
+def read_only_project(tmp_path: Path) -> Iterator[Path]:
+    """A project in a folder that not even root may write in."""
+    project = write_project(tmp_path / "project")
+    project.chmod(0o555)
+    frozen = shutil.which("chattr") is not None and (
+        subprocess.run(["chattr", "+i", project], capture_output=True, check=False).returncode == 0
+    )
+    if os.access(project, os.W_OK) and not frozen:
+        pytest.skip("this user may write everywhere")
+    yield project
+    if frozen:
+        subprocess.run(["chattr", "-i", project], check=True)
+    project.chmod(0o755)
+
+
+def test_a_read_only_project_is_copied(
+    quick: Path, read_only_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ESTRAGON_HOME", str(tmp_path / "home"))
+    copy = import_project(read_only_project, godot=quick)
+    assert copy.parent == tmp_path / "home" / "projects"
+    assert not (read_only_project / ".godot").exists()
+    for name in ("project.godot", "main.tscn", "main.gd"):
+        assert (copy / name).read_bytes() == (read_only_project / name).read_bytes()
+        assert os.access(copy / name, os.W_OK)

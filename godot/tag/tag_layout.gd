@@ -23,12 +23,15 @@ static func read(spec: String, rules: TagRules) -> TagLayout:
 	var layout: TagLayout = TagLayout.new()
 	var path: String = spec if spec.ends_with(".json") else FOLDER + spec + ".json"
 	layout.name = spec.get_file().get_basename()
-	var parsed: Variant = JSON.parse_string(FileAccess.get_file_as_string(path))
-	if not parsed is Dictionary or not parsed.get("boxes") is Array:
-		layout.error = "no layout '%s': %s is missing or not valid" % [spec, path]
-		return layout
-	for box: Dictionary in parsed.boxes:
-		layout._add(box, rules)
+	var json: JSON = JSON.new()
+	if not FileAccess.file_exists(path):
+		layout.error = "no layout '%s': there is no %s" % [spec, path]
+	elif json.parse(FileAccess.get_file_as_string(path)) != OK:
+		layout.error = "%s is not valid JSON: %s" % [path, json.get_error_message()]
+	elif not json.data is Dictionary or not json.data.get("boxes") is Array:
+		layout.error = "%s has no list of boxes" % path
+	else:
+		layout._take(json.data.boxes, path, rules)
 	return layout
 
 
@@ -46,6 +49,24 @@ func extent(index: int) -> Vector3:
 		numbers[base + 4] - numbers[base + 1],
 		numbers[base + 5] - numbers[base + 2]
 	)
+
+
+func _take(boxes: Array, path: String, rules: TagRules) -> void:
+	for index: int in boxes.size():
+		var box: Variant = boxes[index]
+		if not box is Dictionary or not _is_numbers(box.get("at_m"), 2):
+			error = "%s: boxes[%d]: at_m is not two numbers" % [path, index]
+		elif not _is_numbers(box.get("size_m"), 3):
+			error = "%s: boxes[%d]: size_m is not three numbers" % [path, index]
+		if error:
+			return
+		_add(box, rules)
+
+
+func _is_numbers(value: Variant, wanted: int) -> bool:
+	if not value is Array or value.size() != wanted:
+		return false
+	return value.all(func(part: Variant) -> bool: return part is float or part is int)
 
 
 func _add(box: Dictionary, rules: TagRules) -> void:

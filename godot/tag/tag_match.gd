@@ -8,6 +8,7 @@ const NOBODY: int = -1
 const FIRST_TRIES: int = 16
 const SECOND_TRIES: int = 64
 const FACING_TRIES: int = 32
+const FLOOR_STEPS: int = 80
 ## Reward terms, in the order in which they are summed.
 const TERMS: Array[String] = [
 	"distance",
@@ -81,6 +82,9 @@ func begin(which: int) -> void:
 	seeker = first_seeker
 	end = End.GOING_ON
 	winner = NOBODY
+	rewards.fill(0.0)
+	for i: int in 2:
+		terms[i].fill(0.0)
 	_place()
 	for i: int in 2:
 		agents[i].settle(rules.stop_floor)
@@ -162,7 +166,30 @@ func _place() -> void:
 			var z: float = two.z - one.z
 			if x * x + z * z >= rules.separation_square and _is_free(two):
 				return
-	push_error("layout '%s' leaves no room to spawn" % layouts[layout_index].name)
+	_place_far_apart()
+
+
+## Two far points, for when drawing found none: the first free one, and the farthest from it.
+func _place_far_apart() -> void:
+	var one: TagAgent = agents[0]
+	var two: TagAgent = agents[1]
+	var place: TagAgent = TagAgent.new()
+	var farthest: float = -1.0
+	for i: int in FLOOR_STEPS + 1:
+		for j: int in FLOOR_STEPS + 1:
+			place.x = (i * 2.0 / FLOOR_STEPS - 1.0) * rules.stop_x
+			place.z = (j * 2.0 / FLOOR_STEPS - 1.0) * rules.stop_z
+			if not _is_free(place):
+				continue
+			if farthest < 0.0:
+				one.x = place.x
+				one.z = place.z
+			var x: float = place.x - one.x
+			var z: float = place.z - one.z
+			if x * x + z * z > farthest:
+				farthest = x * x + z * z
+				two.x = place.x
+				two.z = place.z
 
 
 func _drop(agent: TagAgent, draw: int) -> void:

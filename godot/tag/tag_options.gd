@@ -56,7 +56,7 @@ func number(name: String) -> int:
 func _take(word: String) -> void:
 	var parts: PackedStringArray = word.trim_prefix("--").split("=", true, 1)
 	if not word.begins_with("--") or parts.size() != 2 or not DEFAULTS.has(parts[0]):
-		error = "unknown option '%s'; there are --%s" % [word, "=, --".join(DEFAULTS.keys()) + "="]
+		_fail("unknown option '%s'; there are --%s=" % [word, "=, --".join(DEFAULTS.keys())])
 		return
 	_values[parts[0]] = parts[1]
 
@@ -69,14 +69,20 @@ func _check() -> void:
 	if _values.channel:
 		_check_number("channel", 1, 65535)
 	if not _values.play in ["", "nobody", "seeker", "hider"]:
-		error = "--play: expected seeker, hider or nobody, got '%s'" % _values.play
+		_fail("--play: expected seeker, hider or nobody, got '%s'" % _values.play)
 	for role: String in ["seeker", "hider"]:
 		if not TagBot.NAMES.has(_values[role]):
 			var known: String = ", ".join(TagBot.NAMES.keys())
-			error = "--%s: no bot '%s'; there are %s" % [role, _values[role], known]
+			_fail("--%s: no bot '%s'; there are %s" % [role, _values[role], known])
 
 
 func _check_number(name: String, least: int, most: int) -> void:
 	var value: String = _values[name]
 	if not value.is_valid_int() or value.to_int() < least or value.to_int() > most:
-		error = "--%s: expected a whole number from %d to %d, got '%s'" % [name, least, most, value]
+		_fail("--%s: expected a whole number from %d to %d, got '%s'" % [name, least, most, value])
+
+
+## The first complaint is the one to tell.
+func _fail(complaint: String) -> void:
+	if not error:
+		error = complaint

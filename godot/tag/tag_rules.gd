@@ -5,6 +5,29 @@ extends RefCounted
 
 const PATH: String = "res://tag/rules.json"
 
+const NEEDED: Dictionary[String, Array] = {
+	"arena": ["width_m", "depth_m", "wall_height_m"],
+	"physics": ["ticks_per_second", "gravity_mps2", "skin_m"],
+	"agent":
+	[
+		"size_m",
+		"speed_mps",
+		"acceleration_mps2",
+		"jump_speed_mps",
+		"jump_threshold",
+		"turn_rate_deg_per_sec",
+		"facing_dead_zone",
+	],
+	"eyes": ["rays", "cone_deg", "range_m", "height_m"],
+	"observation": ["version", "size", "position_scale_m", "velocity_scale_mps"],
+	"episode": ["time_limit_sec", "step_tick_interval", "tag_reach_m", "spawn_separation_m"],
+	"rules": [],
+	"rule_sets": [],
+	"layout": [],
+	"rewards": [],
+	"reward_profiles": [],
+}
+
 ## What is wrong with the file, or "".
 var error: String = ""
 var rule_set: String
@@ -58,13 +81,31 @@ static func read(
 	chosen_rules: String = "", chosen_rewards: String = "", path: String = PATH
 ) -> TagRules:
 	var rules: TagRules = TagRules.new()
-	var text: String = FileAccess.get_file_as_string(path)
-	var parsed: Variant = JSON.parse_string(text)
-	if not parsed is Dictionary:
-		rules.error = "%s is missing or not valid JSON" % path
-		return rules
-	rules._take(parsed, chosen_rules, chosen_rewards)
+	var json: JSON = JSON.new()
+	if not FileAccess.file_exists(path):
+		rules.error = "there is no %s" % path
+	elif json.parse(FileAccess.get_file_as_string(path)) != OK:
+		rules.error = "%s is not valid JSON: %s" % [path, json.get_error_message()]
+	else:
+		var missing: String = _missing(json.data)
+		if missing:
+			rules.error = "%s: %s is missing" % [path, missing]
+		else:
+			rules._take(json.data, chosen_rules, chosen_rewards)
 	return rules
+
+
+## The first key that the file lacks, or "". Python checks the values too.
+static func _missing(data: Variant) -> String:
+	if not data is Dictionary:
+		return "everything"
+	for group: String in NEEDED:
+		if not data.has(group):
+			return group
+		for key: String in NEEDED[group]:
+			if not data[group] is Dictionary or not data[group].has(key):
+				return "%s.%s" % [group, key]
+	return ""
 
 
 func _take(data: Dictionary, chosen_rules: String, chosen_rewards: String) -> void:

@@ -154,3 +154,50 @@ func test_wrong_options_are_answered_with_what_is_expected() -> void:
 func check_says(text: String, parts: Array[String]) -> void:
 	for part: String in parts:
 		check(text.contains(part), "'%s' does not say %s" % [text, part])
+
+
+func test_a_damaged_file_is_told_by_its_place() -> void:
+	var rules: TagRules = TagRules.read()
+	var folder: String = OS.get_temp_dir().path_join("estragon_test_%d" % OS.get_process_id())
+	DirAccess.make_dir_recursive_absolute(folder)
+	var path: String = folder.path_join("broken.json")
+	var cases: Dictionary[String, String] = {
+		"{ oops": "not valid JSON",
+		"[]": "no list of boxes",
+		'{"boxes": [{"at_m": [0.0], "size_m": [1, 1, 1]}]}': "boxes[0]: at_m",
+		'{"boxes": [{"at_m": [0, 0], "size_m": [1, "x", 1]}]}': "boxes[0]: size_m",
+		'{"boxes": [7]}': "boxes[0]: at_m",
+	}
+	for text: String in cases:
+		_write(path, text)
+		var layout: TagLayout = TagLayout.read(path, rules)
+		check(layout.error.contains(cases[text]), "%s gave '%s'" % [text, layout.error])
+	_write(path, '{"arena": {"width_m": 20.0}}')
+	var complaint: String = TagRules.read("", "", path).error
+	check_equal(complaint, path + ": arena.depth_m is missing", "a missing key")
+	_write(path, "nonsense")
+	check(TagRules.read("", "", path).error.contains("not valid JSON"), "nonsense was read")
+	DirAccess.remove_absolute(path)
+	DirAccess.remove_absolute(folder)
+
+
+func test_the_first_wrong_option_is_the_one_told() -> void:
+	var options: TagOptions = TagOptions.of(["--arenas=x", "--seed=y"], {})
+	check(options.error.begins_with("--arenas"), options.error)
+
+
+func test_a_new_episode_begins_without_rewards() -> void:
+	var rules: TagRules = TagRules.read()
+	var game: TagMatch = TagMatch.new(rules, [TagLayout.read("empty", rules)])
+	game.begin(0)
+	game.decide(PackedFloat32Array([1.0, 0.0, 0.0]), PackedFloat32Array([0.0, 1.0, 0.0]))
+	check(game.rewards[0] != 0.0, "nothing was paid")
+	game.begin(1)
+	check_equal(game.rewards[0], 0.0, "the reward")
+	check_equal(game.terms[1][0], 0.0, "a term")
+
+
+func _write(path: String, text: String) -> void:
+	var file: FileAccess = FileAccess.open(path, FileAccess.WRITE)
+	file.store_string(text)
+	file.close()

@@ -52,6 +52,14 @@ def test_random_episodes_are_identical(layout: str, rules: str, rewards: str) ->
         assert {record["outcome"] for record in records} == {"tag", "timeout"}
 
 
+def test_spawning_at_the_far_points_is_identical(tmp_path: Path) -> None:
+    """A corridor in which hardly any drawn place is free."""
+    corridor = tmp_path / "corridor.json"
+    corridor.write_text('{"boxes": [{"at_m": [0.0, 0.7], "size_m": [20.0, 2.8, 18.6]}]}')
+    records, _ = Parity(episodes=16, layout=str(corridor), seed=3).compare()
+    assert all(record["identical"] for record in records)
+
+
 @pytest.mark.prove
 @pytest.mark.parametrize("rules", ["seek", "transfer"])
 @pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])

@@ -44,7 +44,7 @@ FAILING = {
         "it was given up after 3600 frames",
     ),
     "a signal that never comes": (
-        'check(true, "")\n\tframe_limit = 20\n\tawait tree_exited',
+        'check(true, "")\n\tframe_limit = 20\n\tawait renamed',
         "it was given up after 20 frames",
     ),
 }

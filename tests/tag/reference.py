@@ -646,7 +646,17 @@ class ReferenceMatch:
                 dx, dz = x - first_x, z - first_z
                 if self._is_free(x, z) and dx * dx + dz * dz >= separation * separation:
                     return [(first_x, first_z), (x, z)]
-        raise AssertionError("no layout of the game needs its far points to spawn")
+        return self._far_points()
+
+    def _far_points(self) -> list[tuple[float, float]]:
+        shares = [k * 2 / 80 - 1 for k in range(81)]
+        grid = [
+            (i * self.constants.stop_x, j * self.constants.stop_z) for i in shares for j in shares
+        ]
+        free = [point for point in grid if self._is_free(*point)]
+        first = free[0]
+        apart = [(x - first[0]) * (x - first[0]) + (z - first[1]) * (z - first[1]) for x, z in free]
+        return [first, free[apart.index(max(apart))]]
 
     def _draw_facing(self, agent: int) -> tuple[float, float]:
         for index in range(FACING_DRAWS):

@@ -9,7 +9,7 @@ import pytest
 from estragon import paths
 from estragon.tag import streams
 from estragon.tag.arenas import Arenas
-from estragon.tag.layout import load_layouts
+from estragon.tag.layout import Box, Layout, load_layouts
 from estragon.tag.match import GOING_ON
 from estragon.tag.rules import load_rules
 from estragon.tag.state import vectors
@@ -106,6 +106,23 @@ def _assert_same_state(arenas: Arenas, a: int, match: ReferenceMatch, where: str
 def _assert_same_sight(ours: np.ndarray, theirs: list[list[float]], where: str) -> None:
     different = np.argwhere(ours != np.array(theirs, dtype=np.float32))
     assert not len(different), f"{where}: observations differ at {different.tolist()}"
+
+
+def test_where_drawing_finds_no_place_the_far_points_are_the_same() -> None:
+    """A corridor in which hardly any drawn place is free."""
+    boxes = [Box((0.0, 0.7), (20.0, 2.8, 18.6))]
+    arenas = Arenas(64, layout=[Layout(boxes)], seed=3)
+    arenas.reset()
+    rules_json = json.loads(paths.rules_file().read_text())
+    plain = {"boxes": [{"at_m": [0.0, 0.7], "size_m": [20.0, 2.8, 18.6]}]}
+    far = 0
+    for a in range(64):
+        match = ReferenceMatch(rules_json, [plain], seed=3, arena=a)
+        match.begin(0)
+        _assert_same_sight(arenas.observations[a], match.sense(), f"arena {a}")
+        _assert_same_state(arenas, a, match, f"arena {a}")
+        far += bool(arenas.agents["x"][a, 0] == -arenas.agents["x"][a, 1])
+    assert 10 < far < 64, "both ways were meant to occur"
 
 
 def test_both_draw_the_same_numbers() -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from estragon.tag import series
-from estragon.tag.layout import Layout, farthest_spawns
+from estragon.tag.layout import Layout, far_points
 from estragon.tag.rules import Rules
 
 BOX = np.dtype(
@@ -156,5 +156,5 @@ def rooms_of(layouts: list[Layout], rules: Rules) -> Rooms:
     return Rooms(
         boxes=boxes,
         counts=np.array([len(layout.boxes) for layout in layouts], dtype=np.int64),
-        spawns=np.stack([farthest_spawns(layout, rules) for layout in layouts]),
+        spawns=np.stack([far_points(layout, rules) for layout in layouts]),
     )

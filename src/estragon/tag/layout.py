@@ -15,7 +15,8 @@ from estragon.tag.schema import read_json
 MAX_BOXES = 32
 APEX_MARGIN_M = 0.1
 """No box top may lie this close to where a jump ends: whether it is reached must be plain."""
-FLOOR_CELL_M = 0.25
+FLOOR_STEPS = 80
+"""The floor is looked at on a grid of this many steps along each side."""
 
 Side = Annotated[float, Meta(gt=0.0, le=1e3)]
 
@@ -101,19 +102,18 @@ def check_layout(layout: Layout, rules: Rules) -> None:
     _check_floor(layout, rules)
 
 
-def farthest_spawns(layout: Layout, rules: Rules) -> np.ndarray:
-    """Two free floor points far apart: (2, 2) float64, x and z."""
+def far_points(layout: Layout, rules: Rules) -> np.ndarray:
+    """Two free floor points far apart, as docs/physics.md says: (2, 2) float64, x and z."""
     points = _floor_points(layout, rules)[1]
     if len(points) == 0:
         raise UserError(f"layout '{layout.name}': the boxes leave no floor to stand on")
-    corner = points[np.argmin(points.sum(axis=1))]
-    first = points[np.argmax(((points - corner) ** 2).sum(axis=1))]
-    second = points[np.argmax(((points - first) ** 2).sum(axis=1))]
-    return np.stack([first, second])
+    away = points - points[0]
+    second = points[np.argmax(away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1])]
+    return np.stack([points[0], second])
 
 
 def _check_floor(layout: Layout, rules: Rules) -> None:
-    first, second = farthest_spawns(layout, rules)
+    first, second = far_points(layout, rules)
     apart = float(np.sqrt(((first - second) ** 2).sum()))
     if apart < rules.episode.spawn_separation_m:
         raise UserError(
@@ -130,16 +130,17 @@ def _check_floor(layout: Layout, rules: Rules) -> None:
 
 def _floor_points(layout: Layout, rules: Rules) -> tuple[np.ndarray, np.ndarray]:
     """A grid of floor positions: which are free (nx, nz) bool, and those points (n, 2)."""
-    margin = rules.agent.size_m / 2.0 + rules.physics.skin_m
-    reach_x, reach_z = rules.arena.width_m / 2.0 - margin, rules.arena.depth_m / 2.0 - margin
-    xs = np.linspace(-reach_x, reach_x, max(2, int(2 * reach_x / FLOOR_CELL_M) + 1))
-    zs = np.linspace(-reach_z, reach_z, max(2, int(2 * reach_z / FLOOR_CELL_M) + 1))
+    half, skin = rules.agent.size_m * 0.5, rules.physics.skin_m
+    shares = np.arange(FLOOR_STEPS + 1) * 2.0 / FLOOR_STEPS - 1.0
+    xs = shares * (rules.arena.width_m * 0.5 - half - skin)
+    zs = shares * (rules.arena.depth_m * 0.5 - half - skin)
     grid_x, grid_z = np.meshgrid(xs, zs, indexing="ij")
     free = np.ones(grid_x.shape, dtype=bool)
     for box in layout.boxes:
-        near_x = np.abs(grid_x - box.at_m[0]) < box.size_m[0] / 2.0 + margin
-        near_z = np.abs(grid_z - box.at_m[1]) < box.size_m[2] / 2.0 + margin
-        free &= ~(near_x & near_z)
+        (x, z), (width, _, depth) = box.at_m, box.size_m
+        in_x = (x - width * 0.5 - half - skin < grid_x) & (grid_x < x + width * 0.5 + half + skin)
+        in_z = (z - depth * 0.5 - half - skin < grid_z) & (grid_z < z + depth * 0.5 + half + skin)
+        free &= ~(in_x & in_z)
     return free, np.stack([grid_x[free], grid_z[free]], axis=1)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from estragon import __version__
+from estragon import __version__, paths
 from estragon.cli import VERBS, main
 
 PLAY = ["eval", "tag", "--seeker", "bot:chaser", "--hider", "bot:random"]
@@ -76,6 +76,30 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert captured.err.count("\n") == 1
     assert says in captured.err
     assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "says"),
+    [
+        ("--rules-file", '"speed_mps": -8.0', "agent.speed_mps"),
+        ("--rules-file", '"wings": 2, "speed_mps": 8.0', "wings"),
+        ("--rules-file", '"speed_mps": "fast"', "agent.speed_mps"),
+        ("--layout", '{"boxes": [{"at_m": [9.9, 0], "size_m": [3, 1, 3]}]}', "sticks out"),
+        ("--layout", '{"boxes": [{"at_m": [0, 0], "size_m": [20, 2.8, 1]}]}', "2 parts"),
+        ("--layout", '{"boxes": [{"at_m": [0, 0], "size_m": [1, -2, 1]}]}', "size_m"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_exit_code_2(
+    option: str, text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.json"
+    if option == "--rules-file":
+        text = paths.rules_file().read_text().replace('"speed_mps": 8.0', text)
+    path.write_text(text)
+    assert main([*PLAY, option, str(path)]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.count("\n") == 1
+    assert says in complaint
 
 
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:

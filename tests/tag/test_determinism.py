@@ -85,6 +85,34 @@ def test_a_save_of_another_size_is_refused() -> None:
         Arenas(9).restore(saved)
 
 
+def test_a_save_of_other_layouts_or_a_damaged_one_is_refused() -> None:
+    arenas = Arenas(8, layout="random:0-7")
+    arenas.reset()
+    saved = arenas.save()
+    other = Arenas(8, layout="playground")
+    before = other.reset().copy()
+    with pytest.raises(UserError, match="other layouts"):
+        other.restore(saved)
+    saved["arenas"][...] = 255
+    with pytest.raises(UserError, match=r"other layouts|damaged"):
+        arenas.restore(saved)
+    assert np.array_equal(other.observations, before)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"first_seeker": 2}, "first_seeker"),
+        ({"first_arena": -1}, "first_arena"),
+        ({"layout": []}, "at least one"),
+        ({"seed": 2**32}, "seed"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UserError, match=complaint):
+        Arenas(4, **options)
+
+
 def test_another_seed_is_another_match() -> None:
     one, other = Arenas(64, seed=1), Arenas(64, seed=2)
     assert not np.array_equal(one.reset(), other.reset())

@@ -90,9 +90,15 @@ class Arenas:
         """
         if not 1 <= count <= 2**20:
             raise UserError(f"arenas: expected 1 to {2**20}, got {count}")
+        if first_seeker not in range(AGENTS):
+            raise UserError(f"first_seeker: expected 0 or 1, got {first_seeker}")
+        if not 0 <= first_arena <= SEEDS - count:
+            raise UserError(f"first_arena: expected 0 to {SEEDS - count}, got {first_arena}")
         self.rules = rules or load_rules()
         chosen = layout if layout is not None else self.rules.layout
         self.layouts = load_layouts(chosen, self.rules) if isinstance(chosen, str) else list(chosen)
+        if not self.layouts:
+            raise UserError("layout: expected at least one")
         self.count = count
         self.threads = threads or available_cores()
         self.game = Game(
@@ -168,10 +174,17 @@ class Arenas:
 
     def restore(self, saved: dict[str, np.ndarray]) -> np.ndarray:
         """Go on from what `save` gave, to the same bits; returns the observations."""
-        for name, array in (("arenas", self.arenas), ("agents", self.agents)):
-            if saved[name].shape != array.view(np.uint8).shape:
+        plain = {"arenas": self.arenas.view(np.uint8), "agents": self.agents.view(np.uint8)}
+        for name, array in plain.items():
+            if saved[name].shape != array.shape or saved[name].dtype != np.uint8:
                 raise UserError(f"saved {name}: made with another number of arenas or version")
-            array.view(np.uint8)[...] = saved[name]
+        arenas = np.ascontiguousarray(saved["arenas"]).view(ARENA)
+        if not np.isin(arenas["layout"], range(len(self.layouts))).all():
+            raise UserError("saved arenas: made with other layouts")
+        if not np.isin(arenas["seeker"], range(AGENTS)).all():
+            raise UserError("saved arenas: damaged")
+        for name, array in plain.items():
+            array[...] = saved[name]
         self.game = self.game._replace(seed=_checked_seed(int(saved["seed"])))
         self.begun = True
         return self._observe()

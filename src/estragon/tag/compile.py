@@ -39,7 +39,11 @@ def _compile(function: F, *, forceinline: bool) -> F:
     numba.config.CACHE_DIR = _CACHE or before
     try:
         compiled = numba.njit(
-            cache=True, error_model="numpy", fastmath=False, forceinline=forceinline, nogil=True
+            cache=bool(_CACHE),
+            error_model="numpy",
+            fastmath=False,
+            forceinline=forceinline,
+            nogil=True,
         )(function)
     finally:
         numba.config.CACHE_DIR = before

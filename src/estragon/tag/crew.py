@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-SMALLEST_SPAN = 128
+SMALLEST_SPAN = 256
 """Below this many rows a thread costs more than it brings."""
 
 _pool: ThreadPoolExecutor | None = None

@@ -14,6 +14,7 @@ RANKS = {
     "paths": 0,
     "files": 0,
     "options": 0,
+    "progress": 0,
     "interrupts": 0,
     "locks": 0,
     "tag": 1,

@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from estragon import paths
@@ -41,18 +41,21 @@ def one_line(path: Path) -> None:
 
 
 @once_per_example
-@given(data=st.binary(max_size=300))
-def test_any_bytes(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "layout.json"
-    path.write_bytes(data)
-    one_line(path)
-
-
-@once_per_example
+@example(value=[{"\n": None}])
+@example(value=[{"x" * 5000: None}])
+@example(value="\u2028\x1b[31m")
 @given(value=ANYTHING)
 def test_any_json(tmp_path: Path, value: object) -> None:
     path = tmp_path / "layout.json"
     path.write_bytes(msgspec.json.encode({"boxes": value}))
+    one_line(path)
+
+
+@once_per_example
+@given(data=st.binary(max_size=300))
+def test_any_bytes(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "layout.json"
+    path.write_bytes(data)
     one_line(path)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from estragon.errors import UserError
 from estragon.files import ensure_writable, write_json
 from estragon.options import optional
+from estragon.progress import Progress
 
 if TYPE_CHECKING:
     from estragon.tag.layout import Layout
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 GODOT_ARENAS = 32
 """Matches played side by side in one Godot process."""
+TELL_SEC = 10.0
+"""How often a long run says how far it is where there is no terminal."""
 Z95 = 1.959963984540054
 
 
@@ -99,19 +102,31 @@ class EvalTag:
     ) -> "Outcomes":
         from estragon.tag.matches import play_batches, play_matches
 
-        if self.engine == "embedded":
-            return play_matches(
-                seeker, hider, self.episodes, rules=rules, layouts=layouts, seed=self.seed
-            )
-        from estragon.check.godot_arenas import GodotArenas
+        with Progress(TELL_SEC) as progress:
 
-        count = min(self.episodes, GODOT_ARENAS)
-        with GodotArenas(
-            count, rules=rules, layouts=layouts, seed=self.seed, rules_file=self.rules_file
-        ) as arenas:
-            return play_batches(
-                seeker, hider, self.episodes, lambda first: (arenas, arenas.reset(first))
-            )
+            def tell(played: int) -> None:
+                progress.update(played, self.episodes, " matches")
+
+            progress.step("playing", announced=False)
+            if self.engine == "embedded":
+                return play_matches(
+                    seeker,
+                    hider,
+                    self.episodes,
+                    rules=rules,
+                    layouts=layouts,
+                    seed=self.seed,
+                    tell=tell,
+                )
+            from estragon.check.godot_arenas import GodotArenas
+
+            count = min(self.episodes, GODOT_ARENAS)
+            with GodotArenas(
+                count, rules=rules, layouts=layouts, seed=self.seed, rules_file=self.rules_file
+            ) as arenas:
+                return play_batches(
+                    seeker, hider, self.episodes, lambda first: (arenas, arenas.reset(first)), tell
+                )
 
 
 def wilson_interval(rate: float, count: int) -> list[float]:

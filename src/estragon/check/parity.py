@@ -9,11 +9,13 @@ import numpy as np
 from estragon.errors import UserError
 from estragon.files import ensure_writable, write_json
 from estragon.options import optional
+from estragon.progress import Progress
 
 if TYPE_CHECKING:
     from estragon.check.godot_arenas import GodotArenas
     from estragon.tag.arenas import Arenas, Results
 
+TELL_SEC = 10.0
 MILLIMETRE = 0.001
 RAY_TOLERANCE_M = 0.01
 
@@ -78,7 +80,11 @@ class Parity:
         count = min(self.arenas, self.episodes)
         records: list[dict[str, Any]] = []
         first_path = np.zeros((2, 0, 2, 3))
-        with GodotArenas(count, rules=rules, layouts=layouts, seed=self.seed) as godot:
+        with (
+            Progress(TELL_SEC) as progress,
+            GodotArenas(count, rules=rules, layouts=layouts, seed=self.seed) as godot,
+        ):
+            progress.step("comparing", announced=False)
             for first in range(0, self.episodes, count):
                 embedded = Arenas(
                     count, rules=rules, layout=layouts, seed=self.seed, first_arena=first
@@ -86,6 +92,7 @@ class Parity:
                 batch = _Batch(embedded, godot, first)
                 batch.play(np.random.default_rng((self.seed, first)))
                 records += batch.records[: self.episodes - first]
+                progress.update(len(records), self.episodes, " episodes")
                 if first == 0:
                     first_path = np.array(batch.path).swapaxes(0, 1)
         return records, first_path

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from estragon.errors import UserError
 from estragon.godot.apt_sources import Source, find_debian_archive
-from estragon.godot.progress import Progress
 from estragon.godot.supervised import SupervisedProcess
+from estragon.progress import Progress
 
 SUITE = "forky"
 PACKAGES = (

@@ -18,9 +18,9 @@ from estragon.godot.private import (
     private_program,
     write_manifest,
 )
-from estragon.godot.progress import Progress
 from estragon.godot.version import check_version
 from estragon.locks import locked
+from estragon.progress import Progress
 
 LOCK_TIMEOUT_SEC = 7200.0
 STALE_TIMEOUT_SEC = 30.0

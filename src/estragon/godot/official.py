@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from estragon.errors import UserError
-from estragon.godot.progress import Progress
+from estragon.progress import Progress
 
 VERSION = "4.6.3"
 RELEASES = f"https://github.com/godotengine/godot-builds/releases/download/{VERSION}-stable"

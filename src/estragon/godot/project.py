@@ -13,11 +13,11 @@ from estragon.errors import UserError
 from estragon.files import write_whole
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
-from estragon.godot.progress import Progress
 from estragon.godot.supervised import GodotError
 from estragon.godot.user_folders import private_user_folders
 from estragon.godot.version import check_version
 from estragon.locks import locked
+from estragon.progress import Progress
 
 IMPORT_TIMEOUT_SEC = 300.0
 INSTALLED = {"site-packages", "dist-packages"}

@@ -49,6 +49,7 @@ def play_matches(
     layouts: str | Sequence[Layout],
     seed: int,
     batch: int = BATCH,
+    tell: Callable[[int], None] = lambda _: None,
 ) -> Outcomes:
     """Play matches number 0 to count - 1 of a seed on the embedded engine.
 
@@ -61,7 +62,7 @@ def play_matches(
         arenas = Arenas(size, rules=rules, layout=layouts, seed=seed, first_arena=first)
         return arenas, arenas.reset()
 
-    return play_batches(seeker, hider, count, begin)
+    return play_batches(seeker, hider, count, begin, tell)
 
 
 def play_batches(
@@ -69,11 +70,12 @@ def play_batches(
     hider: Player,
     count: int,
     begin: Callable[[int], tuple[Engine, np.ndarray]],
+    tell: Callable[[int], None] = lambda _: None,
 ) -> Outcomes:
     """Play matches number 0 to count - 1, a batch after the other.
 
     `begin(first)` begins match number `first` and those after it, one an arena, and gives the
-    engine and the first observations.
+    engine and the first observations. `tell` hears how many matches are played.
     """
     winners = np.zeros(count, dtype=np.int8)
     ticks = np.zeros(count, dtype=np.int64)
@@ -84,6 +86,7 @@ def play_batches(
         played = _play(arenas, observations, seeker, hider, some.stop - first)
         winners[some], ticks[some] = played
         first = some.stop
+        tell(first)
     return Outcomes(winners, ticks)
 
 

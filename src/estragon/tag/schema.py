@@ -9,6 +9,8 @@ from estragon.errors import UserError
 
 T = TypeVar("T")
 
+LONGEST_COMPLAINT = 400
+
 
 def read_json(path: Path, shape: type[T]) -> T:
     """Read `path` as a `shape`; anything unknown, missing, mistyped or out of range is an error."""
@@ -21,7 +23,7 @@ def read_json(path: Path, shape: type[T]) -> T:
     except msgspec.ValidationError as error:
         raise UserError(f"{path.name}: {_with_key(str(error))}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path.name} is not valid JSON: {error}") from error
+        raise UserError(f"{path.name} is not valid JSON: {_printable(str(error))}") from error
 
 
 def _with_key(message: str) -> str:
@@ -29,4 +31,10 @@ def _with_key(message: str) -> str:
     text, _, place = message.partition(" - at `$")
     key = place.rstrip("`").lstrip(".")
     text = text.replace("`", "'")
-    return f"{key}: {text}" if key else text
+    return _printable(f"{key}: {text}" if key else text)
+
+
+def _printable(text: str) -> str:
+    """One line of bounded length, whatever strings the file holds."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:LONGEST_COMPLAINT])
+    return shown if len(text) <= LONGEST_COMPLAINT else f"{shown} …"

@@ -14,7 +14,9 @@ QUIET_SEC = 2.0
 class Progress:
     """Steps of a job, told on standard error so that standard output stays for results."""
 
-    def __init__(self) -> None:
+    def __init__(self, every_sec: float = QUIET_SEC) -> None:
+        """Prepare; without a terminal, a step that takes long says so every `every_sec`."""
+        self._every_sec = every_sec
         self._bars: Bars | None = None
         self._task: TaskID | None = None
         self._label = ""
@@ -46,12 +48,13 @@ class Progress:
         else:
             self._bars.console.print(text)
 
-    def step(self, label: str, size: str = "") -> None:
-        """Begin the next step."""
+    def step(self, label: str, size: str = "", *, announced: bool = True) -> None:
+        """Begin the next step; one that is not announced speaks up only if it takes long."""
         self._label = label
         self._told_at = time.monotonic()
         if self._bars is None:
-            self.say(f"{label} {size}".rstrip())
+            if announced:
+                self.say(f"{label} {size}".rstrip())
         else:
             self._finish_bar()
             self._full = ""
@@ -63,7 +66,7 @@ class Progress:
         self._full = f"{total:.0f}/{total:.0f}{unit}"
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, completed=done, total=total, count=count)
-        elif time.monotonic() - self._told_at >= QUIET_SEC:
+        elif time.monotonic() - self._told_at >= self._every_sec:
             self._told_at = time.monotonic()
             self.say(f"{self._label} {count}")
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from estragon.files import write_whole
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results.md"
 DONE = ROOT / ".prove"
@@ -72,7 +74,8 @@ def _write_row(name: str, result: str, seconds: float) -> None:
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     cells = (name, result, date, _commit(), machine, f"{seconds:.0f}")
     rows[name] = "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
-    RESULTS.write_text(HEAD + "\n".join(rows[key] for key in sorted(rows)) + "\n")
+    page = HEAD + "\n".join(rows[key] for key in sorted(rows)) + "\n"
+    write_whole(RESULTS, page.encode())
 
 
 def _commit() -> str:

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ from estragon.tag.bots import BOTS, Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import layout_names, load_layouts
 from estragon.tag.match import GOING_ON
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import Rules, load_rules
 
 ARENAS = 32
 SUMMARY = {
@@ -90,12 +92,39 @@ def test_the_command_writes_what_it_found(
     assert "share_identical      1.0" in capsys.readouterr().out
 
 
-def test_the_comparison_sees_a_difference() -> None:
-    records, _ = Parity(episodes=2, arenas=2, seed=1).compare()
-    records[0]["worst_error_m"] = 0.002
-    records[1]["identical"] = False
-    summary = summarise(records)
-    assert summary["share_within_1mm"] == summary["share_identical"] == 0.5
+class Faster(Arenas):
+    """An embedded engine whose agents accelerate a little more than the rules say."""
+
+    def __init__(self, count: int, **options: Any) -> None:
+        rules: Rules = options.pop("rules")
+        agent = msgspec.structs.replace(rules.agent, acceleration_mps2=20.01)
+        super().__init__(count, rules=msgspec.structs.replace(rules, agent=agent), **options)
+
+
+class OneBitOff(Arenas):
+    """An embedded engine that puts one agent of one arena a single bit beside its place."""
+
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        super().reset(seed)
+        self.agents["x"][1, 0] = np.nextafter(self.agents["x"][1, 0], np.inf)
+        return self._observe()
+
+
+def test_the_comparison_sees_other_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("estragon.tag.arenas.Arenas", Faster)
+    summary = summarise(Parity(episodes=4, arenas=4, seed=1).compare()[0])
+    assert summary["share_identical"] == 0.0
+    assert summary["share_within_1mm"] < 1.0
+    assert summary["worst_error_m"] > 0.001
+    assert summary["reward_agreement"] < 1.0
+
+
+def test_the_comparison_sees_a_single_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("estragon.tag.arenas.Arenas", OneBitOff)
+    records, _ = Parity(episodes=2, arenas=2, layout="empty", seed=1).compare()
+    assert [record["identical"] for record in records] == [True, False]
+    assert records[1]["first_difference_tick"] == 0
+    assert records[1]["worst_error_m"] > 0.0
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,12 @@
 """Eyes: rays stop at what is really there, and nothing is seen through a box."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from estragon.tag.arenas import Arenas
+from estragon.tag.layout import Layout
 from estragon.tag.rules import load_rules
 from tests.tag.staging import place, staged, tick_rules
 
@@ -14,6 +17,7 @@ VISIBLE = RULES.field("opponent_visible").start
 SEEN = RULES.field("last_seen_relative")
 AGE = RULES.field("last_seen_age").start
 STEP_M = 0.02
+TOUCH_M = 0.0001
 
 
 def sight(arenas: Arenas, agent: int = 0) -> np.ndarray:
@@ -63,11 +67,31 @@ def _march(arenas: Arenas, a: int, i: int, rays: np.ndarray, angles: np.ndarray)
             if abs(distance - steps[met[0]]) <= STEP_M:
                 assert is_agent == (body[met[0]] and not solid[met[0]]) or is_wall == solid[met[0]]
         assert is_wall + is_agent <= 1
+        if is_wall or is_agent:
+            place = (agent["x"] + distance * np.cos(turned), agent["z"] + distance * np.sin(turned))
+            assert _touches(place, height, other if is_agent else None, layout)
         counts["agent" if is_agent else "wall" if is_wall else "nothing"] += 1
         if not is_wall and not is_agent:
             assert share == 1.0
             assert not len(met)
     return counts
+
+
+def _touches(place: tuple[float, float], height: float, body: Any, layout: Layout) -> bool:
+    """Whether a ray that ends here ends at something: at the opponent, or else a wall or box."""
+    x, z = place
+    near = 0.5 + TOUCH_M
+    if body is not None:
+        across = abs(x - body["x"]) <= near and abs(z - body["z"]) <= near
+        return bool(across and abs(height - body["y"]) <= near)
+    if max(abs(x), abs(z)) >= 10.0 - TOUCH_M:
+        return True
+    return any(
+        abs(x - box.at_m[0]) <= box.size_m[0] / 2 + TOUCH_M
+        and abs(z - box.at_m[1]) <= box.size_m[2] / 2 + TOUCH_M
+        and height <= box.size_m[1] + TOUCH_M
+        for box in layout.boxes
+    )
 
 
 def test_straight_ahead_distance_is_the_distance_to_the_wall() -> None:

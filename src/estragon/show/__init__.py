@@ -1,0 +1,1 @@
+"""What people look at: charts of a training run, and a film of its stages."""

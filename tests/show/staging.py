@@ -1,0 +1,62 @@
+"""Short matches for films, and a look into films that were made."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from estragon.show.encode import find_ffmpeg
+from estragon.show.film import FPS
+from estragon.show.motion import Motion, motion_of
+from estragon.show.record import Recording, record_match
+from estragon.tag.bots import Bot
+from estragon.tag.layout import Layout, load_layout
+from estragon.tag.rules import Rules, load_rules
+from tests.tag.staging import with_episode
+
+
+def short_rules(seconds: float = 1.0, rules: str | None = None) -> Rules:
+    """The game's rules, but for matches of this length."""
+    return with_episode(load_rules(rules=rules), time_limit_sec=seconds)
+
+
+def playground(rules: Rules) -> Layout:
+    """The game's default boxes."""
+    return load_layout("playground", rules)
+
+
+def played(
+    rules: Rules, *, seeker: str = "chaser", hider: str = "evader", seed: int = 5
+) -> Recording:
+    """A match between two bots."""
+    return record_match(
+        Bot(seeker, rules), Bot(hider, rules), rules=rules, layout=playground(rules), seed=seed
+    )
+
+
+def filmed(rules: Rules, recording: Recording) -> Motion:
+    """The recording at the film's rate."""
+    return motion_of(recording, rules, playground(rules), FPS)
+
+
+class Footage(NamedTuple):
+    """What a film turns out to be when it is played."""
+
+    stream: str
+    """ffmpeg's words on it: codec, pixels, size, rate."""
+    seconds: float
+    frames: np.ndarray
+    """(frames, height, width, 3) uint8."""
+
+
+def footage(path: Path, size: tuple[int, int]) -> Footage:
+    """Play a film with ffmpeg, every frame of it."""
+    words = ["-hide_banner", "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "pipe:1"]
+    shown = subprocess.run([find_ffmpeg(), *words], capture_output=True, check=True, timeout=60)
+    about = shown.stderr.decode()
+    (stream,) = re.findall(r"Stream #0:0.*?Video: (.*) \(default\)", about.split("Output")[0])
+    ((minutes, seconds),) = re.findall(r"Duration: 00:(\d\d):([\d.]+)", about)
+    frames = np.frombuffer(shown.stdout, np.uint8).reshape(-1, size[1], size[0], 3)
+    return Footage(stream, int(minutes) * 60 + float(seconds), frames)

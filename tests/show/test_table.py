@@ -1,0 +1,73 @@
+"""Tables: numbers, gaps, and damage that is named."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estragon.errors import UserError
+from estragon.show.table import read_table
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "metrics.csv"
+    path.write_bytes(text.encode())
+    return path
+
+
+def test_numbers_and_gaps(tmp_path: Path) -> None:
+    table = read_table(
+        written(tmp_path, "agent_steps,a,b\r\n1000000,0.5,\r\n2e6, ,-3\r\n\r\n2500000,nan,inf\r\n")
+    )
+    assert table.millions.tolist() == [1.0, 2.0, 2.5]
+    np.testing.assert_array_equal(table.column("a"), [0.5, np.nan, np.nan])
+    np.testing.assert_array_equal(table.column("b"), [np.nan, -3.0, np.nan])
+    np.testing.assert_array_equal(table.column("nowhere"), [np.nan] * 3)
+
+
+def test_columns_that_nobody_asks_for_may_hold_anything(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, 'agent_steps,a,layout\n1,2,"play, ground"\n'))
+    assert table.column("a").tolist() == [2.0]
+    with pytest.raises(UserError, match=r"row 1, layout: 'play, ground' is no number"):
+        table.column("layout")
+
+
+def test_a_line_that_is_being_written_is_left_out(tmp_path: Path) -> None:
+    assert read_table(written(tmp_path, "agent_steps,a\n1,2\n10,2")).column("a").tolist() == [2.0]
+
+
+def test_names_after_a_prefix_come_in_the_order_of_the_file(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, "x_term_b,agent_steps,x_term_a,y_term_c\n1,1,1,1\n"))
+    assert table.names_after("x_term_") == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "expected a header line with a column 'agent_steps'"),
+        ("steps,a\n1,2\n", "expected a header line with a column 'agent_steps'"),
+        ("agent_steps,a\n", "has no rows yet"),
+        ("agent_steps,a\n1,2\n3\n", "row 2 has 1 cells, expected 2"),
+        ("agent_steps,a\n1,2\n3,4,5\n", "row 2 has 3 cells, expected 2"),
+        ("agent_steps,a\n1,2\nmany,2\n", "row 2, agent_steps: 'many' is no number"),
+        ("agent_steps,a\n1,2\n\x1b[31m,2\n", r"row 2, agent_steps: '\x1b[31m' is no number"),
+        ("agent_steps,a\n1,2\n,2\n", "a row has no agent_steps"),
+        (f"agent_steps\n{'1' * 200_000}\n", "is not a CSV file"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UserError, match=re.escape(complaint)) as caught:
+        read_table(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    with pytest.raises(UserError, match=r"cannot read .*metrics\.csv: No such file"):
+        read_table(path)
+    path.write_bytes(b"agent_steps\n\xff\xfe\n")
+    with pytest.raises(UserError, match=r"metrics\.csv is not a CSV file: it is not UTF-8"):
+        read_table(path)

@@ -8,7 +8,7 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 COMPILERS = ("llvmlite", "numba")
@@ -47,3 +47,33 @@ def _is_compiling(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+class StopRequest:
+    """Whether somebody has asked to stop; work goes on to a point where nothing is lost."""
+
+    def __init__(self) -> None:
+        """Nobody has."""
+        self.made = False
+
+
+@contextlib.contextmanager
+def deferred_interrupts(say: Callable[[str], None]) -> Iterator[StopRequest]:
+    """Within this block the first interrupt is a request; a second one stops at once."""
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if request.made and callable(before):
+            before(number, frame)
+        elif not request.made:
+            request.made = True
+            say("stopping after this update; Ctrl-C again stops at once")
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield request
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -9,10 +9,10 @@ from estragon.tag.arenas import SEEDS, Arenas, Results
 from estragon.tag.layout import Layout
 from estragon.tag.match import TAGGED, TIMED_OUT
 from estragon.tag.rewards import TERMS
+from estragon.tag.roles import ROLES
 from estragon.tag.rules import ACTION_SIZE, Rules
 
 REASONS = {TAGGED: "tag", TIMED_OUT: "timeout"}
-ROLES = ("seeker", "hider")
 
 
 def observation_space(rules: Rules, layouts: list[Layout]) -> Box:

@@ -6,9 +6,9 @@ import gymnasium
 import numpy as np
 
 from estragon.tag.faces import agent_info, begin
-from estragon.tag.frozen import Role
 from estragon.tag.match import GOING_ON
 from estragon.tag.players import Player
+from estragon.tag.roles import Role
 from estragon.tag.vector_env import TagVectorEnv
 
 

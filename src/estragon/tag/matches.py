@@ -38,6 +38,8 @@ class Outcomes(NamedTuple):
     """(matches,) int8: 0 the agent that began as seeker, 1 the other, -1 a draw."""
     ticks: np.ndarray
     """(matches,) int64: how long each lasted."""
+    rewards: np.ndarray
+    """(matches, 2) float64: what each agent earned in all, the one that began as seeker first."""
 
 
 def play_matches(
@@ -79,15 +81,16 @@ def play_batches(
     """
     winners = np.zeros(count, dtype=np.int8)
     ticks = np.zeros(count, dtype=np.int64)
+    rewards = np.zeros((count, 2))
     first = 0
     while first < count:
         arenas, observations = begin(first)
         some = slice(first, min(first + arenas.count, count))
         played = _play(arenas, observations, seeker, hider, some.stop - first)
-        winners[some], ticks[some] = played
+        winners[some], ticks[some], rewards[some] = played
         first = some.stop
         tell(first)
-    return Outcomes(winners, ticks)
+    return Outcomes(winners, ticks, rewards)
 
 
 def _play(
@@ -97,6 +100,7 @@ def _play(
     size = arenas.rules.observation.size
     winners = np.full(arenas.count, -1, dtype=np.int8)
     ticks = np.zeros(arenas.count, dtype=np.int64)
+    rewards = np.zeros((arenas.count, 2))
     playing = np.arange(arenas.count) < wanted
     actions = np.zeros((arenas.count, 2, 3), dtype=np.float32)
     while playing.any():
@@ -105,8 +109,9 @@ def _play(
         actions[~roles] = hider.act(observations[~roles].reshape(-1, size))
         results = arenas.step(actions)
         observations = results.observations
+        rewards[playing] += results.rewards[playing]
         over = playing & (results.ends != GOING_ON)
         winners[over] = results.winners[over]
         ticks[over] = results.ticks[over]
         playing &= ~over
-    return Outcomes(winners[:wanted], ticks[:wanted])
+    return Outcomes(winners[:wanted], ticks[:wanted], rewards[:wanted])

@@ -6,7 +6,8 @@ from typing import Protocol
 import numpy as np
 
 from estragon.errors import UserError
-from estragon.tag.frozen import FrozenPolicy, Role
+from estragon.tag.policy_files import load_policy
+from estragon.tag.roles import Role
 from estragon.tag.rules import Rules
 
 
@@ -31,7 +32,4 @@ def load_player(spec: str, rules: Rules, role: Role) -> Player:
         raise UserError(
             f"no player '{spec}': give a policy file or bot:random, bot:chaser, bot:evader"
         )
-    policy = FrozenPolicy.load(path, rules)
-    if policy.header.role != role:
-        raise UserError(f"{spec} was trained as {policy.header.role}, not as {role}")
-    return policy
+    return load_policy(path, rules, role)

@@ -1,0 +1,1 @@
+"""Whole jobs that span several rooms: what a person asks for in one command."""

@@ -1,0 +1,1 @@
+"""Learning: policies, PPO, the self-play league, and everything a training run keeps."""

@@ -1,0 +1,59 @@
+"""A run on disk: everything it takes to go on to the same bits."""
+
+import io
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from estragon.errors import UserError
+from estragon.files import write_whole
+
+FORMAT, VERSION = "estragon-run", 1
+NOT_A_CHECKPOINT = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    RuntimeError,
+    pickle.UnpicklingError,
+    zipfile.BadZipFile,
+)
+
+
+def save_checkpoint(path: Path, contents: dict[str, Any]) -> None:
+    """Write tensors and plain data as one whole file."""
+    stream = io.BytesIO()
+    torch.save({"format": FORMAT, "version": VERSION, **contents}, stream)
+    write_whole(path, stream.getvalue())
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Read what `save_checkpoint` wrote; refuse anything else, and never run its code."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
+    try:
+        contents = torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
+        fits = contents["format"] == FORMAT
+    except NOT_A_CHECKPOINT as error:
+        raise damaged(path) from error
+    if not fits:
+        raise damaged(path)
+    if contents["version"] != VERSION:
+        raise UserError(
+            f"{path}: made by another version ({contents['version']}, this one reads {VERSION})"
+        )
+    return dict(contents)
+
+
+def damaged(path: Path) -> UserError:
+    """What to say of a file that is no checkpoint of ours, or no longer one."""
+    return UserError(f"{path} is not a checkpoint of a run, or it is damaged; train a new run")

@@ -1,0 +1,144 @@
+"""The numbers of a run, in `metrics.csv` and in TensorBoard."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from estragon.errors import UserError
+from estragon.files import write_whole
+from estragon.learn.trainer import Trainer, Update
+from estragon.tag.rewards import TERMS
+from estragon.tag.roles import ROLES
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
+CONTRACT = (
+    "episode,episode_id,reward_mean,reward_sum,steps,updates,advantage_mean,advantage_std,"
+    "policy_loss,value_loss,seeker_reward_sum,seeker_reward_mean,seeker_steps,seeker_avg_distance,"
+    "hider_reward_sum,hider_reward_mean,hider_steps,hider_avg_distance,winner,terminal_reason,"
+    "duration_sec"
+).split(",")
+"""What every reader of this file may rely on, in this order."""
+LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance")
+COLUMNS = (
+    *CONTRACT,
+    "agent_steps",
+    "seeker_win_rate",
+    "learning_rate",
+    *(f"{role}_{loss}" for role in ROLES for loss in LOSSES),
+    *(f"{role}_term_{term}" for role in ROLES for term in TERMS),
+    "agent_steps_per_s",
+)
+Cell = float | int | str | None
+
+
+def row_of(update: Update, trainer: Trainer) -> dict[str, Cell]:
+    """The metrics of one update: means over the episodes that ended in it."""
+    row: dict[str, Cell] = dict.fromkeys(COLUMNS)
+    row["episode"] = trainer.episodes
+    row["episode_id"] = f"update_{update.number:05d}"
+    row["updates"] = update.number + 1
+    row["agent_steps"] = update.agent_steps
+    row["learning_rate"] = update.learning_rate
+    losses = list(update.losses.values())
+    for name in ("advantage_mean", "advantage_std", "policy_loss", "value_loss"):
+        row[name] = sum(getattr(loss, name) for loss in losses) / len(losses)
+    for role, loss in update.losses.items():
+        row |= {f"{role}_{name}": getattr(loss, name) for name in LOSSES}
+    episodes = update.episodes
+    if not episodes.count:
+        return row
+    decisions = episodes.decisions / episodes.count
+    ticks_per_second = trainer.task.rules.physics.ticks_per_second
+    for number, role in enumerate(ROLES):
+        earned = sum(episodes.terms[number]) / episodes.count
+        row[f"{role}_reward_sum"] = earned
+        row[f"{role}_reward_mean"] = earned / decisions
+        row[f"{role}_steps"] = decisions
+        row[f"{role}_avg_distance"] = episodes.distance / episodes.decisions
+        for term, value in zip(TERMS, episodes.terms[number], strict=True):
+            row[f"{role}_term_{term}"] = value / episodes.count
+    total = sum(map(sum, episodes.terms)) / episodes.count
+    row["reward_sum"] = total
+    row["reward_mean"] = total / (2 * decisions)
+    row["steps"] = decisions
+    row["seeker_win_rate"] = episodes.seeker_wins / episodes.count
+    row["winner"] = "seeker" if 2 * episodes.seeker_wins > episodes.count else "hider"
+    row["terminal_reason"] = "tag" if 2 * episodes.tags > episodes.count else "timeout"
+    row["duration_sec"] = episodes.ticks / episodes.count / ticks_per_second
+    return row
+
+
+class Table:
+    """A CSV file that grows by rows; its rows are kept, so that it can always be written whole."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        """Begin an empty table."""
+        self.path = path
+        self._columns = list(columns)
+        self._lines: list[str] = []
+
+    def __len__(self) -> int:
+        """Rows so far."""
+        return len(self._lines)
+
+    def add(self, row: Mapping[str, Cell]) -> None:
+        """Append a row; `save` brings it to the disk."""
+        stream = io.StringIO()
+        cells = ["" if row.get(name) is None else row[name] for name in self._columns]
+        csv.writer(stream, lineterminator="\n").writerow(cells)
+        self._lines.append(stream.getvalue())
+
+    def save(self, *copies: Path) -> None:
+        """Write the whole table, and the same to `copies`."""
+        data = (",".join(self._columns) + "\n" + "".join(self._lines)).encode()
+        for path in (self.path, *copies):
+            write_whole(path, data)
+
+    def restore(self, rows: int) -> None:
+        """Take up the first `rows` rows of the file; later ones belong to what was lost."""
+        try:
+            header, *lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+        except (OSError, ValueError) as error:
+            raise UserError(f"cannot go on with {self.path}: {error}") from error
+        if header.strip().split(",") != self._columns or len(lines) < rows:
+            raise UserError(f"{self.path} does not belong to the checkpoint beside it")
+        self._lines = lines[:rows]
+
+
+class Board:
+    """The same numbers for TensorBoard."""
+
+    def __init__(self, folder: Path, first_update: int) -> None:
+        """Write event files into `folder`, taking back what comes after `first_update`."""
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # tensorboard's own imports
+            from torch.utils.tensorboard import SummaryWriter
+        self._writer: SummaryWriter = SummaryWriter(
+            str(folder), purge_step=first_update or None, flush_secs=10
+        )
+
+    def add(self, row: Mapping[str, Cell], updates: int) -> None:
+        """Write every number of a row."""
+        for name, value in row.items():
+            if isinstance(value, (int, float)):
+                self._writer.add_scalar(_grouped(name), value, updates)
+
+    def close(self) -> None:
+        """Bring everything to the disk."""
+        self._writer.close()
+
+
+def _grouped(name: str) -> str:
+    """TensorBoard shows what comes before a slash as one group."""
+    for role in ROLES:
+        if name.startswith(f"{role}_term_"):
+            return f"{role}_terms/{name.removeprefix(f'{role}_term_')}"
+        if name.startswith(f"{role}_"):
+            return f"{role}/{name.removeprefix(f'{role}_')}"
+    return f"run/{name}"

@@ -7,19 +7,23 @@ BIN := .venv/bin
 GDSCRIPT = find godot -name '*.gd' -not -path '*/.godot/*'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format bench prove wheel clean
+.PHONY: help setup train test check format bench prove wheel clean
 
 help: ## Show this help
 	@echo "Estragon: train, watch, test and ship game-playing agents for Godot 4."
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "ARGS is passed on:       make test ARGS='tests/tag -k spawn'"
+	@echo "ARGS is passed on:       make train ARGS='--seed 1'"
+	@echo "                         make test ARGS='tests/tag -k spawn'"
 	@echo "Another Python:          make setup PYTHON=python3.12   (3.11 to 3.13)"
 	@echo "Fewer packages:          make setup EXTRAS=train"
 
 setup: ## Make .venv with everything in it; at once when nothing changed
 	@$(PYTHON) scripts/setup_venv.py --extras '$(EXTRAS)'
+
+train: setup ## Teach a seeker and a hider by self-play; minutes
+	$(BIN)/estragon train tag $(ARGS)
 
 test: setup ## What CI runs: every test but the long proofs
 	$(BIN)/python -m pytest -n auto --maxprocesses 2 --dist loadfile $(ARGS)

@@ -25,7 +25,8 @@ RANKS = {
     "show": 2,
     "export": 2,
     "check": 2,
-    "cli": 3,
+    "jobs": 3,
+    "cli": 4,
 }
 """A module may import from rooms of its own rank only within itself, and from lower ranks."""
 POSIX_ONLY = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}

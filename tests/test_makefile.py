@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TARGETS = {"help", "setup", "test", "check", "format", "bench", "prove", "wheel", "clean"}
+TARGETS = {"help", "setup", "train", "test", "check", "format", "bench", "prove", "wheel", "clean"}
 FROM_AN_OUTER_MAKE = {"ARGS", "EXTRAS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON"}
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -40,7 +40,7 @@ def test_target_sets_up_first(target: str) -> None:
     assert commands[0].startswith("python3 scripts/setup_venv.py --extras 'all'")
 
 
-@pytest.mark.parametrize("target", ["test", "prove", "bench"])
+@pytest.mark.parametrize("target", ["train", "test", "prove", "bench"])
 def test_arguments_are_passed_on(target: str) -> None:
     assert make("-n", target, "ARGS=--some-option value").rstrip().endswith("--some-option value")
 

@@ -26,6 +26,9 @@ class Verb(NamedTuple):
 
 
 VERBS: dict[tuple[str, ...], Verb] = {
+    ("train", "tag"): Verb(
+        "estragon.jobs.train_tag", "TrainTag", "teach a seeker and a hider by self-play"
+    ),
     ("eval", "tag"): Verb(
         "estragon.check.evaluate", "EvalTag", "play bots and policies against each other"
     ),
@@ -40,6 +43,7 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "estragon.godot.commands", "GodotDoctor", "check that Godot is there and starts"
     ),
     ("parity",): Verb("estragon.check.parity", "Parity", "the same actions in both engines"),
+    ("plot",): Verb("estragon.show.commands", "DrawCharts", "charts of a training run"),
     ("bench",): Verb("estragon.check.bench", "Bench", "measure speed on this machine"),
 }
 
@@ -50,7 +54,7 @@ Usage: estragon VERB [OPTIONS]        estragon VERB --help teaches one verb.
 
 {verbs}
 
-Try: estragon eval tag --seeker bot:chaser --hider bot:evader --episodes 200
+Try: estragon train tag
 
 Options of every verb:
   --help     explain

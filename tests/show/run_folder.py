@@ -62,7 +62,7 @@ def _update(update: int, rng: np.random.Generator, roles: tuple[str, ...]) -> di
     }
     for role, side in zip(ROLES, (1.0, -1.0), strict=True):
         numbers = {
-            "reward_mean": side * (20.0 * wins - 10.0) + rng.normal(0.0, 0.8),
+            "reward_sum": side * (20.0 * wins - 10.0) + rng.normal(0.0, 0.8),
             "policy_loss": -0.01 - 0.02 * np.exp(-update / 20.0) + rng.normal(0.0, 0.003),
             "value_loss": 0.2 + 1.5 * np.exp(-update / 12.0) + abs(rng.normal(0.0, 0.05)),
             "entropy": 4.2 - 1.8 * learned + side * 0.15 + rng.normal(0.0, 0.03),
@@ -74,7 +74,7 @@ def _update(update: int, rng: np.random.Generator, roles: tuple[str, ...]) -> di
         for name, number in numbers.items():
             row[f"{role}_{name}"] = number if role in roles else ""
     if update == 1:  # no episode has ended yet
-        row |= {"seeker_reward_mean": "", "hider_reward_mean": "", "duration_sec": ""}
+        row |= {"seeker_reward_sum": "", "hider_reward_sum": "", "duration_sec": ""}
         row |= {"seeker_win_rate": ""}
     return row
 

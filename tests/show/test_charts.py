@@ -83,7 +83,7 @@ def test_a_run_that_has_just_begun(tmp_path: Path) -> None:
 
 
 def test_a_run_without_any_numbers(tmp_path: Path) -> None:
-    write_rows(tmp_path / "metrics.csv", [{"agent_steps": 0, "seeker_reward_mean": ""}])
+    write_rows(tmp_path / "metrics.csv", [{"agent_steps": 0, "seeker_reward_sum": ""}])
     assert draw_charts(tmp_path, tmp_path / "charts") == []
 
 

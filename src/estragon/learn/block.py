@@ -32,7 +32,7 @@ class Batch(NamedTuple):
 class Moments(NamedTuple):
     """Sums over turned observations, for the normalisation."""
 
-    count: int
+    rows: int
     sums: np.ndarray
     squares: np.ndarray
 

@@ -126,7 +126,7 @@ class Ladder:
             outcomes = self._play(stage.name, bot_name, own, bot)
         else:
             outcomes = self._play(bot_name, stage.name, bot, own)
-        agent = ROLES.index(role)  # type: ignore[arg-type]
+        agent = ROLES.index(role)
         won = (outcomes.winners == agent).sum() + 0.5 * (outcomes.winners < 0).sum()
         return Score(
             float(won / self.matches),

@@ -5,6 +5,7 @@ two against each other.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,24 +18,24 @@ MEASURES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
 POLICY_LOSS, VALUE_LOSS, ENTROPY, KL, CLIP_FRACTION = range(5)
 
 
-def loss_by_formula(
-    scores: torch.Tensor,
-    picks: torch.Tensor,
-    before: torch.Tensor,
-    advantages: torch.Tensor,
-    returns: torch.Tensor,
-    recipe: Recipe,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The loss, and its MEASURES.
+class Minibatch(NamedTuple):
+    """What a gradient step learns from besides the scores."""
 
-    Args:
-        scores: (rows, choices + 2), what the policy's last layer says now.
-        picks: (rows, 2) int64, the move and jump that were drawn.
-        before: (rows,) their log-probability when they were drawn.
-        advantages: (rows,) normalised.
-        returns: (rows,) what the value should have been.
-        recipe: clip and weights.
-    """
+    picks: torch.Tensor
+    """(rows, 2) int64: the move and jump that were drawn."""
+    before: torch.Tensor
+    """(rows,) their log-probability when they were drawn."""
+    advantages: torch.Tensor
+    """(rows,) normalised."""
+    returns: torch.Tensor
+    """(rows,) what the value should have been."""
+
+
+def loss_by_formula(
+    scores: torch.Tensor, minibatch: Minibatch, recipe: Recipe
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The loss, and its MEASURES, for scores (rows, choices + 2) of the policy as it is now."""
+    picks, before, advantages, returns = minibatch
     choices = scores.shape[1] - 2
     log_moves = torch.log_softmax(scores[:, :choices], dim=1)
     jump = scores[:, choices]
@@ -68,7 +69,8 @@ def loss_gradient(
     """The gradient of `loss_by_formula` with respect to the scores, and its MEASURES.
 
     Args:
-        scores, picks, before, advantages, returns: as there, float32 and int64.
+        scores: (rows, choices + 2) float32.
+        picks, before, advantages, returns: a Minibatch.
         clip, value_weight, entropy_weight: of the recipe.
         gradient: (rows, choices + 2) float32 to fill.
         measures: (5,) float64 to fill.

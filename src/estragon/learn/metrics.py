@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from estragon.errors import UserError
 from estragon.files import write_whole
@@ -12,15 +11,29 @@ from estragon.learn.trainer import Trainer, Update
 from estragon.tag.rewards import TERMS
 from estragon.tag.roles import ROLES
 
-if TYPE_CHECKING:
-    from torch.utils.tensorboard import SummaryWriter
-
 CONTRACT = (
-    "episode,episode_id,reward_mean,reward_sum,steps,updates,advantage_mean,advantage_std,"
-    "policy_loss,value_loss,seeker_reward_sum,seeker_reward_mean,seeker_steps,seeker_avg_distance,"
-    "hider_reward_sum,hider_reward_mean,hider_steps,hider_avg_distance,winner,terminal_reason,"
-    "duration_sec"
-).split(",")
+    "episode",
+    "episode_id",
+    "reward_mean",
+    "reward_sum",
+    "steps",
+    "updates",
+    "advantage_mean",
+    "advantage_std",
+    "policy_loss",
+    "value_loss",
+    "seeker_reward_sum",
+    "seeker_reward_mean",
+    "seeker_steps",
+    "seeker_avg_distance",
+    "hider_reward_sum",
+    "hider_reward_mean",
+    "hider_steps",
+    "hider_avg_distance",
+    "winner",
+    "terminal_reason",
+    "duration_sec",
+)
 """What every reader of this file may rely on, in this order."""
 LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance")
 COLUMNS = (

@@ -22,7 +22,7 @@ class Normaliser:
     def add(self, batches: Iterable[Moments]) -> None:
         """Count what was seen in these batches."""
         for batch in batches:
-            self.count += batch.count
+            self.count += batch.rows
             self.sums += batch.sums
             self.squares += batch.squares
 

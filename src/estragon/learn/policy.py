@@ -35,7 +35,7 @@ class Policy(nn.Module):
             self.register_buffer(name, torch.from_numpy(getattr(start, name).copy()))
 
     @property
-    def _parameters_of_layers(self) -> list[tuple[nn.Parameter, nn.Parameter]]:
+    def _parameters_of_layers(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
         layers = cast("list[nn.Linear]", list(self.layers))
         return [(layer.weight, layer.bias) for layer in layers]
 

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from estragon.learn.block import Batch, Moments
+from estragon.learn.losses import KL, MEASURES, Minibatch, loss_by_formula, loss_gradient
 from estragon.learn.normaliser import Normaliser
-from estragon.learn.losses import KL, MEASURES, loss_by_formula, loss_gradient
 from estragon.learn.policy import Policy
 from estragon.learn.recipe import Recipe
 from estragon.tag.frozen import FrozenPolicy
@@ -69,21 +69,24 @@ class Learner:
         for _ in range(recipe.epochs):
             order = torch.from_numpy(random.permutation(rows)).to(device)
             for chosen in order.chunk(parts):
-                minibatch = (picks, before, normal, returns)
-                seen.append(
-                    self._step(
-                        features.index_select(0, chosen),
-                        *(column.index_select(0, chosen) for column in minibatch),
-                    )
+                minibatch = Minibatch(
+                    *(column.index_select(0, chosen) for column in (picks, before, normal, returns))
                 )
+                seen.append(self._step(features.index_select(0, chosen), minibatch))
             if seen[-1][KL] > recipe.divergence_limit:
                 break
         unexplained = float((returns - values).var() / (returns.var() + 1e-8))
         self._renew(moments)
-        means = np.mean(seen, axis=0).tolist()
-        return Losses(*means, 1.0 - unexplained, float(advantages.mean()), float(spread), len(seen))
+        means = dict(zip(MEASURES, np.mean(seen, axis=0).tolist(), strict=True))
+        return Losses(
+            **means,
+            explained_variance=1.0 - unexplained,
+            advantage_mean=float(advantages.mean()),
+            advantage_std=float(spread),
+            gradient_steps=len(seen),
+        )
 
-    def _step(self, features: torch.Tensor, *columns: torch.Tensor) -> np.ndarray:
+    def _step(self, features: torch.Tensor, minibatch: Minibatch) -> np.ndarray:
         """One gradient step; returns what the loss was made of."""
         recipe = self._recipe
         scores = self.policy.score(features)
@@ -93,7 +96,10 @@ class Learner:
             measures = np.empty(len(MEASURES))
             loss_gradient(
                 scores.detach().numpy(),
-                *(column.numpy() for column in columns),
+                minibatch.picks.numpy(),
+                minibatch.before.numpy(),
+                minibatch.advantages.numpy(),
+                minibatch.returns.numpy(),
                 recipe.clip,
                 recipe.value_weight,
                 recipe.entropy,
@@ -102,7 +108,7 @@ class Learner:
             )
             scores.backward(gradient)  # type: ignore[no-untyped-call]
         else:
-            loss, tensor = loss_by_formula(scores, *columns, recipe)
+            loss, tensor = loss_by_formula(scores, minibatch, recipe)
             loss.backward()  # type: ignore[no-untyped-call]
             measures = tensor.cpu().numpy()
         nn.utils.clip_grad_norm_(self.policy.parameters(), recipe.gradient_limit)

@@ -61,8 +61,16 @@ class Tally:
 
     def add(self, results: Results, seekers: np.ndarray) -> None:
         """Count one decision, played while `seekers` (arenas,) were "it"."""
-        running = self._running.values()
-        count_decision(results, seekers, self._first, *running, self._sums, self._terms)
+        count_decision(
+            results,
+            seekers,
+            self._first,
+            self._running["terms"],
+            self._running["distance"],
+            self._running["decisions"],
+            self._sums,
+            self._terms,
+        )
 
     def take(self) -> Episodes:
         """The episodes that ended since the last time."""

@@ -19,7 +19,7 @@ def draw_reward(metrics: Table, strength: Table | None) -> Figure | None:
     roles = [
         role
         for role in ROLES
-        if has_numbers(metrics, f"{role}_reward_mean") or _is_tested(strength, role, "reward")
+        if has_numbers(metrics, f"{role}_reward_sum") or _is_tested(strength, role, "reward")
     ]
     if not roles:
         return None
@@ -27,7 +27,7 @@ def draw_reward(metrics: Table, strength: Table | None) -> Figure | None:
     grid = {"top": 0.79, "right": 0.9, "wspace": 0.3}
     panels = [Panel(axes) for axes in new_panels(figure, 1, len(roles), alike=True, **grid)]
     for panel, role in zip(panels, roles, strict=True):
-        reward = metrics.column(f"{role}_reward_mean")
+        reward = metrics.column(f"{role}_reward_sum")
         pale = _is_tested(strength, role, "reward")
         panel.draw_noisy(metrics.millions, reward, "in training", ROLES[role], pale=pale)
         _draw_tests(panel, strength, role, "reward", "vs {bot}")

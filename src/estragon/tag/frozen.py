@@ -99,11 +99,12 @@ class FrozenPolicy:
         actions[:, 0] = ahead * forward_x - aside * forward_z
         actions[:, 1] = ahead * forward_z + aside * forward_x
         actions[:, 2] = scores[:, choices] > 0.0
-        return np.clip(actions, -1.0, 1.0)
+        return np.clip(actions, -1.0, 1.0, out=actions)
 
     def scores(self, observations: np.ndarray) -> np.ndarray:
         """What the last layer says: (rows, choices + 2) float32."""
-        values = np.clip((self._turn(observations) - self.mean) / self.scale, -CLIP, CLIP)
+        normal = (self._turn(observations) - self.mean) / self.scale
+        values: np.ndarray = np.clip(normal, -CLIP, CLIP)
         for layer, (weight, bias) in enumerate(self.weights):
             values = values @ weight + bias
             if layer < len(self.weights) - 1:

@@ -8,10 +8,10 @@ from gymnasium.vector.utils import batch_space
 
 from estragon.errors import UserError
 from estragon.tag.arenas import Arenas
-from estragon.tag.faces import ROLES, action_space, batch_info, begin, observation_space
+from estragon.tag.faces import action_space, batch_info, begin, observation_space
 from estragon.tag.match import GOING_ON
 from estragon.tag.players import Player, load_player
-from estragon.tag.roles import Role
+from estragon.tag.roles import ROLES, Role
 from estragon.tag.rules import load_rules
 
 OPPONENTS = {"seeker": "bot:evader", "hider": "bot:chaser"}

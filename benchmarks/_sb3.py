@@ -1,0 +1,248 @@
+"""Stable-Baselines3's PPO on the same game: as its users begin, and set up like our recipe."""
+
+import time
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import nn
+
+import estragon.envs  # noqa: F401 - registers the environments
+from estragon.errors import UserError
+from estragon.learn.kernels import prepare
+from estragon.learn.recipe import Recipe
+from estragon.tag.crew import available_cores
+from estragon.tag.frozen import CLIP, SHY_OF_JUMPING, moves_in_heading_frame
+from estragon.tag.match import GOING_ON
+from estragon.tag.observation import FORWARD
+from estragon.tag.roles import Role
+from estragon.tag.rules import ACTION_SIZE
+from estragon.tag.vector_env import TagVectorEnv
+
+try:
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.logger import Logger
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError as error:
+    raise UserError(
+        "benchmarks/training.py needs Stable-Baselines3: pip install 'estragon[sb3]', "
+        "or name the other programs: estragon bench engine godot"
+    ) from error
+
+TRIAL_UPDATES = 3
+KL_SLACK = 1.5
+"""SB3 stops an update at this many times its `target_kl`."""
+
+
+class HeadingFrame:
+    """What our policies have built in, for one that has not: turned sight, moves by number."""
+
+    def __init__(self, size: int) -> None:
+        """Read observations of `size` numbers."""
+        self.moves = moves_in_heading_frame()
+        self._mean, self._scale = np.zeros(size, np.float32), np.ones(size, np.float32)
+
+    def see(self, observations: np.ndarray, agents: np.ndarray) -> np.ndarray:
+        """New (rows, size) float32 from world-axes (rows, agents, size) and who looks, (rows,)."""
+        features = np.empty((len(agents), len(self._mean)), dtype=np.float32)
+        prepare(observations, agents, self._mean, self._scale, features)
+        return features
+
+    def act(self, picks: np.ndarray, forward: np.ndarray) -> np.ndarray:
+        """Actions (rows, 3) float32 for moves and jumps (rows, 2) and forward vectors (rows, 2)."""
+        ahead, aside = self.moves[picks[:, 0]].T
+        x, z = forward.T
+        actions = np.empty((len(picks), ACTION_SIZE), dtype=np.float32)
+        actions[:, 0] = ahead * x - aside * z
+        actions[:, 1] = ahead * z + aside * x
+        actions[:, 2] = picks[:, 1]
+        return actions
+
+
+class ArenasAsVecEnv(VecEnv):
+    """Arenas in which SB3 plays one role and the usual bot the other, on all cores."""
+
+    def __init__(self, role: Role, recipe: Recipe) -> None:
+        """Prepare as many arenas as the recipe says, rewards scaled as it says."""
+        self._many = TagVectorEnv(recipe.arenas, role)
+        self._reward_scale = np.float32(recipe.reward_scale)
+        size = self._many.arenas.rules.observation.size
+        self.frame = HeadingFrame(size)
+        self._agents = np.full(recipe.arenas, self._many.me)
+        self._picks = np.zeros((recipe.arenas, 2), dtype=np.int64)
+        # Every end is a termination, so PPO never asks for the last sight of an episode: one
+        # empty info for all is the least that SB3 can be made to go through.
+        self._infos: list[dict[str, Any]] = [{}] * recipe.arenas
+        super().__init__(
+            recipe.arenas,
+            spaces.Box(-CLIP, CLIP, (size,), np.float32),
+            spaces.MultiDiscrete([len(self.frame.moves), 2]),
+        )
+
+    def reset(self) -> np.ndarray:
+        """Begin with seed 0, as our trainer does."""
+        return self._see(self._many.arenas.reset(0))
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Take note of the moves; `step_wait` plays them."""
+        self._picks = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """One decision in every arena."""
+        many = self._many
+        forward = many.arenas.observations[:, many.me, FORWARD : FORWARD + 2]
+        results = many.arenas.step(many.with_opponent(self.frame.act(self._picks, forward)))
+        rewards = results.rewards[:, many.me] * self._reward_scale
+        return self._see(results.observations), rewards, results.ends != GOING_ON, self._infos
+
+    def close(self) -> None:
+        """Nothing to close: arenas are arrays."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The same in every arena; SB3 asks for `render_mode`."""
+        return [getattr(self._many, attr_name)] * self.num_envs
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Not needed by PPO."""
+        raise NotImplementedError
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        """Not needed by PPO."""
+        raise NotImplementedError
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """Nothing is wrapped."""
+        return [False] * self.num_envs
+
+    def _see(self, observations: np.ndarray) -> np.ndarray:
+        return self.frame.see(observations, self._agents)
+
+
+class Trunk(BaseFeaturesExtractor):
+    """Two layers that policy and value share, as in our network; SB3's `net_arch` has none."""
+
+    def __init__(self, observation_space: gymnasium.Space, hidden: int) -> None:
+        """Make both layers `hidden` wide."""
+        super().__init__(observation_space, hidden)
+        size = observation_space.shape[0]
+        self._layers = nn.Sequential(
+            nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()
+        )
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """(rows, hidden) for (rows, size)."""
+        return self._layers(observations)
+
+
+class DefaultSb3:
+    """PPO as its users begin: one environment, raw sight, Box actions, nothing tuned."""
+
+    def __init__(self) -> None:
+        """Let SB3 wrap the environment in its usual way (Monitor, DummyVecEnv)."""
+        self.threads = torch.get_num_threads()
+        self._model = PPO("MlpPolicy", "Estragon/TagSeeker-v0", device="cpu", seed=0)
+        self._model.set_logger(Logger(None, []))
+
+    def update(self) -> int:
+        """Play and learn once; returns the agent-steps."""
+        return _update(self._model, self.threads)
+
+    def close(self) -> None:
+        """Let the environment go."""
+        self._model.get_env().close()
+
+
+class TunedSb3:
+    """PPO with our recipe, our network and our arenas: only the trainer is SB3's."""
+
+    def __init__(self, role: Role, recipe: Recipe, budget: int, threads: int) -> None:
+        """Prepare to learn `role` against its usual bot.
+
+        Args:
+            role: what to learn.
+            recipe: everything that SB3 has a place for.
+            budget: agent-steps over which the learning rate falls.
+            threads: of torch; the arenas have all cores.
+        """
+        self.agent_steps = 0
+        self._recipe, self._budget, self._threads = recipe, budget, threads
+        env = ArenasAsVecEnv(role, recipe)
+        self._frame = env.frame
+        rows = recipe.arenas * recipe.horizon
+        parts = max(1, round(rows / recipe.minibatch))
+        with warnings.catch_warnings():
+            # The last of the equal parts may lack a few rows; SB3 would rather it did not.
+            warnings.filterwarnings("ignore", "You have specified a mini-batch size")
+            self._model = PPO(
+                "MlpPolicy",
+                env,
+                learning_rate=lambda _: self._learning_rate(),
+                n_steps=recipe.horizon,
+                batch_size=-(-rows // parts),
+                n_epochs=recipe.epochs,
+                gamma=recipe.discount,
+                gae_lambda=recipe.smoothing,
+                clip_range=recipe.clip,
+                ent_coef=recipe.entropy,
+                vf_coef=recipe.value_weight,
+                max_grad_norm=recipe.gradient_limit,
+                target_kl=recipe.divergence_limit / KL_SLACK,
+                policy_kwargs={
+                    "net_arch": [],
+                    "features_extractor_class": Trunk,
+                    "features_extractor_kwargs": {"hidden": recipe.hidden},
+                    "ortho_init": True,
+                    "optimizer_kwargs": {"eps": 1e-5, "fused": True},
+                },
+                device="cpu",
+                seed=0,
+            )
+        with torch.no_grad():
+            self._model.policy.action_net.bias[-1] = SHY_OF_JUMPING
+        self._model.set_logger(Logger(None, []))
+
+    def update(self) -> int:
+        """Play and learn once; returns the agent-steps."""
+        steps = _update(self._model, self._threads)
+        self.agent_steps += steps
+        return steps
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        """The policy's own choice, without chance: (rows, 3) float32 for (rows, size) float32."""
+        rows = len(observations)
+        features = self._frame.see(observations[:, None], np.zeros(rows, dtype=np.int64))
+        picks, _ = self._model.predict(features, deterministic=True)
+        return self._frame.act(picks, observations[:, FORWARD : FORWARD + 2])
+
+    def _learning_rate(self) -> float:
+        share = min(1.0, self.agent_steps / self._budget)
+        start, end = self._recipe.learning_rate, self._recipe.final_learning_rate
+        return start + share * (end - start)
+
+
+def faster_threads(recipe: Recipe) -> int:
+    """Torch threads for SB3: one or all cores, whichever does a few small updates faster."""
+    small = replace(recipe, arenas=min(recipe.arenas, 256), horizon=min(recipe.horizon, 16))
+    shortest = {}
+    for threads in {1, available_cores()}:
+        model = TunedSb3("seeker", small, 10**9, threads)
+        spent = []
+        for _ in range(1 + TRIAL_UPDATES):
+            start = time.perf_counter()
+            model.update()
+            spent.append(time.perf_counter() - start)
+        shortest[threads] = min(spent[1:])
+    return min(shortest, key=shortest.__getitem__)
+
+
+def _update(model: PPO, threads: int) -> int:
+    """One rollout and what is learned from it."""
+    torch.set_num_threads(threads)
+    steps = model.n_steps * model.n_envs
+    model.learn(steps, reset_num_timesteps=False, log_interval=None)
+    return steps

@@ -34,7 +34,8 @@ except ImportError as error:
         "or name the other programs: estragon bench engine godot"
     ) from error
 
-TRIAL_UPDATES = 3
+DEFAULT_ENV = "Estragon/TagSeeker-v0"
+TRIAL_UPDATES, TRIAL_HORIZON = 3, 4
 KL_SLACK = 1.5
 """SB3 stops an update at this many times its `target_kl`."""
 
@@ -142,15 +143,19 @@ class Trunk(BaseFeaturesExtractor):
 class DefaultSb3:
     """PPO as its users begin: one environment, raw sight, Box actions, nothing tuned."""
 
-    def __init__(self) -> None:
-        """Let SB3 wrap the environment in its usual way (Monitor, DummyVecEnv)."""
-        self.threads = torch.get_num_threads()
-        self._model = PPO("MlpPolicy", "Estragon/TagSeeker-v0", device="cpu", seed=0)
+    def __init__(self, threads: int) -> None:
+        """Let SB3 wrap the environment in its usual way (Monitor, DummyVecEnv).
+
+        Args:
+            threads: of torch.
+        """
+        self._threads = threads
+        self._model = PPO("MlpPolicy", gymnasium.make(DEFAULT_ENV), device="cpu", seed=0)
         self._model.set_logger(Logger(None, []))
 
     def update(self) -> int:
         """Play and learn once; returns the agent-steps."""
-        return _update(self._model, self.threads)
+        return _update(self._model, self._threads)
 
     def close(self) -> None:
         """Let the environment go."""
@@ -226,8 +231,11 @@ class TunedSb3:
 
 
 def faster_threads(recipe: Recipe) -> int:
-    """Torch threads for SB3: one or all cores, whichever does a few small updates faster."""
-    small = replace(recipe, arenas=min(recipe.arenas, 256), horizon=min(recipe.horizon, 16))
+    """Torch threads for SB3: one or as many as cores, whichever is faster at a few small updates.
+
+    With a busy neighbour the difference is large: torch's threads keep waiting for each other.
+    """
+    small = replace(recipe, horizon=TRIAL_HORIZON)
     shortest = {}
     for threads in {1, available_cores()}:
         model = TunedSb3("seeker", small, 10**9, threads)

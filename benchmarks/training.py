@@ -3,66 +3,201 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
+from typing import NamedTuple
 
-import numpy as np
 import torch
 
 from estragon import paths
 from estragon.check.bench import Figure
 from estragon.jobs.train_tag import STEPS
-from estragon.learn.ladder import EVALUATION_SEED
-from estragon.learn.opponents import LEAGUE, USUAL_BOTS
+from estragon.learn.opponents import LEAGUE
 from estragon.learn.recipe import Recipe
+from estragon.learn.rivals import PolicyRival
 from estragon.learn.threads import Threads, choose_threads
 from estragon.learn.trainer import Task, Trainer
 from estragon.tag.layout import load_layouts
-from estragon.tag.matches import play_matches
-from estragon.tag.players import Player, load_player
-from estragon.tag.roles import ROLES, Role
+from estragon.tag.roles import ROLES
 from estragon.tag.rules import load_rules
 
 sys.path.insert(0, str(paths.checkout()))
 try:
     from benchmarks._sb3 import DefaultSb3, TunedSb3, faster_threads
+    from benchmarks._strength import MATCHES, STRONG, Learned, Pupil, learn_until_strong
 finally:
     sys.path.pop(0)
 
-AGENTS = 2
+RECIPE = Recipe()
+AGENTS, REPEAT = 2, load_rules().episode.step_tick_interval
 GROWTH = (256, 1024, 4096)
 ROUNDS = 5
 """Figures that are compared take turns, this often; each is the median of its turns."""
 SHORTEST_TURN_SEC = 0.1
-"""A run too short for this has fewer rounds: a turn is never less than a whole update."""
-WARM_UP = 3
-STRONG = 0.7
-"""The share of matches against the usual bot that a role has to win."""
-MATCHES = 512
-JUDGED_EVERY_SEC = 5.0
-LONGEST_SEC, LONGEST_SHARE = 900.0, 90.0
+"""A run too short for that has fewer rounds: a turn is a whole update at least."""
+WARM_UP_UPDATES = 3
+LONGEST_SEC, LONGEST_TIMES = 900.0, 90.0
 """When to give up on strength: after so long, or so many times the seconds of a figure."""
+MEMORY_UPDATES = 5
 
-Key = TypeVar("Key", bound=Hashable)
+
+class Setup(NamedTuple):
+    """What is trained, and on which threads."""
+
+    task: Task
+    threads: Threads
+    """Ours."""
+    sb3_threads: int
+    """Of torch in SB3."""
 
 
 def measure(seconds: float) -> list[Figure]:
     """All figures of training."""
     rules = load_rules()
     task = Task(rules, load_layouts(rules.layout, rules), 0, "both", LEAGUE)
-    threads_before = torch.get_num_threads()
+    torch_threads = torch.get_num_threads()
     try:
-        bench = _Bench(task, choose_threads(task, Recipe()), faster_threads(Recipe()))
-        cap = min(LONGEST_SEC, LONGEST_SHARE * seconds)
-        return [
-            *bench.beside_sb3(seconds),
-            *bench.growth(seconds),
-            *bench.strength(cap),
-            *bench.memory(),
-        ]
+        setup = Setup(task, choose_threads(task, RECIPE), faster_threads(RECIPE))
+        figures = _beside_sb3(setup, seconds) + _growth(setup, seconds)
+        # After the rates: by now everything is compiled, on both sides.
+        figures += _strength(setup, min(LONGEST_SEC, LONGEST_TIMES * seconds))
     finally:
-        torch.set_num_threads(threads_before)
+        torch.set_num_threads(torch_threads)
+    return figures + _memory(setup)
+
+
+def _beside_sb3(setup: Setup, seconds: float) -> list[Figure]:
+    """Our trainer, SB3 as its users begin, and SB3 with everything that it can take from us."""
+    with ExitStack() as stack:
+        trainer = stack.enter_context(closing(_trainer(setup, RECIPE)))
+        default = stack.enter_context(closing(DefaultSb3(setup.sb3_threads)))
+        tuned = TunedSb3("seeker", RECIPE, STEPS // 2, setup.sb3_threads)
+        default.update()  # one is enough to be warm: hundreds of decisions and gradient steps
+        tuned.update()
+        rates = _take_turns(
+            {"ours": _updates(trainer), "default": default.update, "tuned": tuned.update}, seconds
+        )
+    workers, each = setup.threads
+    own = f"{RECIPE.arenas} × {AGENTS} × {REPEAT}, {workers} workers, torch threads: {each}"
+    default_note = f"MlpPolicy, DummyVecEnv, Box actions, torch threads: {setup.sb3_threads}"
+    tuned_note = f"our recipe, network, moves, arenas, torch threads: {setup.sb3_threads}"
+    return [
+        _rate("train_agent_steps_per_s", rates["ours"], RECIPE.arenas, f"{own}, learners only"),
+        _rate("sb3_default_agent_steps_per_s", rates["default"], 1, default_note),
+        _rate("sb3_tuned_agent_steps_per_s", rates["tuned"], RECIPE.arenas, tuned_note),
+        _figure("train_over_sb3_default", rates["ours"] / rates["default"], "×"),
+        _figure("train_over_sb3_tuned", rates["ours"] / rates["tuned"], "×"),
+    ]
+
+
+def _growth(setup: Setup, seconds: float) -> list[Figure]:
+    """Our rate with few and with many arenas."""
+    with ExitStack() as stack:
+        sides = {
+            arenas: _updates(stack.enter_context(closing(_trainer(setup, recipe))))
+            for arenas, recipe in ((count, replace(RECIPE, arenas=count)) for count in GROWTH)
+        }
+        rates = _take_turns(sides, seconds)
+    few, many = GROWTH[0], GROWTH[-1]
+    growth = _figure(f"train_growth_{few}_to_{many}", rates[many] / rates[few], "×", arenas=many)
+    figures = [_rate(f"train_agent_steps_per_s_{count}", rates[count], count) for count in GROWTH]
+    return [*figures, growth]
+
+
+def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
+    """Seconds of training until the seeker and the hider beat the bots that play against them."""
+    with closing(_trainer(setup, RECIPE)) as trainer:
+        # Judged in torch, as SB3 is; the policies play as they are shown, without chance.
+        both = Pupil(
+            setup.task,
+            trainer.update,
+            lambda: {
+                role: PolicyRival(learner.actor, None)
+                for role, learner in zip(ROLES, trainer.learners, strict=True)
+            },
+        )
+        ours = learn_until_strong("ours", [both], cap_sec)
+    models = {role: TunedSb3(role, RECIPE, STEPS // 2, setup.sb3_threads) for role in ROLES}
+    pupils = [
+        Pupil(setup.task, model.update, lambda role=role, model=model: {role: model})
+        for role, model in models.items()
+    ]
+    sb3 = learn_until_strong("SB3", pupils, cap_sec)
+    ours_note = f"league; {RECIPE.sparring:.0%} of the arenas against the bots that judge"
+    sb3_note = "two models, each only against the bot that judges it, which is easier"
+    doubt = _doubt(ours, sb3)
+    goal = f"goal: {STRONG:.0%} of {MATCHES} matches each"
+    return [
+        _figure("seconds_to_strength", ours.seconds, "s", f"{_told(ours)}; {goal}; {ours_note}"),
+        _figure("sb3_seconds_to_strength", sb3.seconds, "s", f"{_told(sb3)}; {sb3_note}"),
+        _figure("sb3_over_ours_seconds_to_strength", sb3.seconds / ours.seconds, "×", doubt),
+    ]
+
+
+def _told(learned: Learned) -> str:
+    return learned.shares if learned.reached else f"not reached: {learned.shares}"
+
+
+def _doubt(ours: Learned, sb3: Learned) -> str:
+    """What a ratio is worth when somebody did not get there."""
+    if ours.reached and sb3.reached:
+        return "one run each"
+    if ours.reached:
+        return "at least: SB3 did not get there"
+    return "at most: ours did not get there" if sb3.reached else "neither got there"
+
+
+def _memory(setup: Setup) -> list[Figure]:
+    """The peak of a process that does nothing but train; Windows does not tell it."""
+    if sys.platform == "win32":
+        return []
+    program = Path(__file__).with_name("_train_a_little.py")
+    words = [sys.executable, program, *map(str, (MEMORY_UPDATES, *setup.threads))]
+    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
+    note = f"resident, in a process of its own, {MEMORY_UPDATES} updates"
+    return [_figure("train_peak_memory_mb", float(done.stdout), "MB", note)]
+
+
+def _trainer(setup: Setup, recipe: Recipe) -> Trainer:
+    return Trainer(setup.task, recipe, STEPS, torch.device("cpu"), *setup.threads)
+
+
+def _updates(trainer: Trainer) -> Callable[[], int]:
+    """A function that plays and learns once, warmed up; it returns the agent-steps learned from."""
+
+    def update() -> int:
+        before = trainer.agent_steps
+        trainer.update()
+        return trainer.agent_steps - before
+
+    for _ in range(WARM_UP_UPDATES):
+        update()
+    return update
+
+
+def _take_turns(
+    sides: dict[str, Callable[[], int]] | dict[int, Callable[[], int]], seconds: float
+) -> dict:
+    """Agent-steps a second of each side, measured in alternation so that noise meets all alike."""
+    rounds = min(ROUNDS, max(1, int(seconds / SHORTEST_TURN_SEC)))
+    rates = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, update in sides.items():
+            steps, start = 0, time.perf_counter()
+            while (spent := time.perf_counter() - start) < seconds / rounds:
+                steps += update()
+            rates[name].append(steps / spent)
+    return {name: median(values) for name, values in rates.items()}
+
+
+def _rate(name: str, value: float, arenas: int, note: str = "") -> Figure:
+    return _figure(name, value, "agent-steps/s", note, arenas)
+
+
+def _figure(
+    name: str, value: float, unit: str, note: str = "", arenas: int = RECIPE.arenas
+) -> Figure:
+    return Figure(name, value, unit, arenas, AGENTS, REPEAT, note)

@@ -11,7 +11,9 @@ const DIRECTIONS: int = 16
 const HORIZON: int = 6
 const IMAGINED_SEC: float = 0.125
 const COVER: float = 0.5
-const LOOK_BACK_SEC: float = 2.9
+const LOOK_BACK_SEC: float = 1.0
+## How fast the chaser comes on, as a share of full speed.
+const CHASE_EFFORT: float = 0.93
 ## How long the evader runs from a place where it saw the seeker.
 const FRESH_SEC: float = 3.0
 
@@ -158,7 +160,9 @@ func _chase(obs: PackedFloat32Array) -> PackedFloat32Array:
 		return PackedFloat32Array([goal_x, goal_z, 1.0 if leaps else 0.0])
 	_steer(goal_x, goal_z, distance)
 	var stuck: bool = slow and distance > 2.0 and elapsed > 0.5
-	return PackedFloat32Array([_best_x, _best_z, 1.0 if stuck else 0.0])
+	return PackedFloat32Array(
+		[_best_x * CHASE_EFFORT, _best_z * CHASE_EFFORT, 1.0 if stuck else 0.0]
+	)
 
 
 ## Run the way that keeps the seeker farthest, were it to come straight on.

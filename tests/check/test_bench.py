@@ -1,11 +1,40 @@
 """`estragon bench` writes the figures as documented."""
 
+import itertools
 import json
+import math
+import sys
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
 
 from estragon.cli import main
+from estragon.tag.arenas import Arenas
+from estragon.tag.frozen import FrozenPolicy
+from estragon.tag.observation import FORWARD
+from estragon.tag.rules import load_rules
 
 KEYS = {"name", "value", "unit", "arenas", "agents", "repeat", "note"}
+TRAINING = [
+    "train_agent_steps_per_s",
+    "sb3_default_agent_steps_per_s",
+    "sb3_tuned_agent_steps_per_s",
+    "train_over_sb3_default",
+    "train_over_sb3_tuned",
+    "train_agent_steps_per_s_256",
+    "train_agent_steps_per_s_1024",
+    "train_agent_steps_per_s_4096",
+    "train_growth_256_to_4096",
+    "seconds_to_strength",
+    "sb3_seconds_to_strength",
+    "sb3_over_ours_seconds_to_strength",
+]
+if sys.platform != "win32":
+    TRAINING.append("train_peak_memory_mb")
 
 
 def test_a_short_run_leaves_every_figure(tmp_path: Path) -> None:
@@ -25,3 +54,58 @@ def test_the_godot_figures_are_measured_in_godot(tmp_path: Path) -> None:
     figures = json.loads(output.read_text())
     assert [figure["arenas"] for figure in figures] == [1, 1, 1, 8, 8, 8, 32, 32, 32]
     assert all(set(figure) == KEYS and figure["value"] > 0 for figure in figures)
+
+
+@pytest.mark.slow
+def test_training_is_measured_beside_stable_baselines(tmp_path: Path) -> None:
+    output = tmp_path / "training.json"
+    assert main(["bench", "training", "--seconds", "0.01", "--output", str(output)]) == 0
+    figures = {figure["name"]: figure for figure in json.loads(output.read_text())}
+    assert list(figures) == TRAINING
+    for figure in figures.values():
+        assert set(figure) == KEYS
+        assert math.isfinite(figure["value"])
+        assert figure["value"] > 0
+    for name in ("seconds_to_strength", "sb3_seconds_to_strength"):
+        assert figures[name]["value"] == pytest.approx(0.9)
+        assert "not reached: seeker " in figures[name]["note"]
+        assert ", hider " in figures[name]["note"]
+
+
+def test_stable_baselines_sees_and_moves_as_our_policy_does() -> None:
+    rules = load_rules()
+    policy = FrozenPolicy.untrained(rules, "hider", seed=3)
+    observations = Arenas(64, rules=rules, seed=1).reset()
+    seen = np.ascontiguousarray(observations[:, 1])
+    frame = import_module("benchmarks._sb3").HeadingFrame(rules.observation.size)
+    features = frame.see(observations, np.ones(len(seen), dtype=np.int64))
+    np.testing.assert_allclose(features, policy._turn(seen), atol=1e-6)
+    scores = policy.scores(seen)
+    picks = np.stack([scores[:, :-2].argmax(axis=1), scores[:, -2] > 0.0], axis=1).astype(np.int64)
+    assert len(set(picks[:, 0])) > 1
+    actions = frame.act(picks, seen[:, FORWARD : FORWARD + 2])
+    np.testing.assert_allclose(actions, policy.act(seen), atol=1e-6)
+
+
+def test_learning_is_timed_until_every_pupil_is_strong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strength = import_module("benchmarks._strength")
+    monkeypatch.setattr(strength, "share_of_wins", lambda _task, _role, share: share)
+    seconds = itertools.count()
+    monkeypatch.setattr(strength, "time", SimpleNamespace(perf_counter=lambda: next(seconds)))
+
+    def pupil(role: str, gain: float) -> Any:
+        """Wins that much more of its matches after every update, which takes a second."""
+        updates: list[None] = []
+        return strength.Pupil(
+            None, lambda: updates.append(None), lambda: {role: gain * len(updates)}
+        )
+
+    soon, late = pupil("seeker", 0.2), pupil("hider", 0.1)
+    learned = strength.learn_until_strong("both", [soon, late], cap_sec=60.0)
+    assert (soon.seconds, late.seconds) == (6, 9)  # judged every 2.5 s, after whole updates
+    assert learned == (15, True, "seeker 120%, hider 90%")
+    assert len(capsys.readouterr().err.splitlines()) == 3
+    learned = strength.learn_until_strong("never", [pupil("seeker", 0.01)], cap_sec=7.0)
+    assert learned == (7.0, False, "seeker 10%")

@@ -14,6 +14,7 @@ from estragon.errors import UserError
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.gym_env import TagEnv
 from estragon.tag.parallel_env import TagParallelEnv
+from estragon.tag.policy_files import save_policies
 from estragon.tag.rules import load_rules
 from estragon.tag.vector_env import TagVectorEnv
 
@@ -94,7 +95,8 @@ def test_a_vector_restarts_in_the_same_step_and_keeps_the_last_sight() -> None:
 
 def test_a_frozen_policy_can_be_the_opponent(tmp_path: Any) -> None:
     path = tmp_path / "hider.npz"
-    FrozenPolicy.untrained(load_rules(), "hider", seed=2).save(path)
+    rules = load_rules()
+    save_policies(path, {"hider": FrozenPolicy.untrained(rules, "hider", seed=2)}, rules)
     env = TagEnv(role="seeker", opponent=str(path))
     first, _ = env.reset(seed=3)
     again, _ = env.reset(seed=3)

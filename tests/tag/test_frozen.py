@@ -1,20 +1,14 @@
-"""Policy files: whole, plain, and refused with one clear line when they do not fit."""
+"""A policy that only plays: it chooses among moves in its heading frame, and speaks world axes."""
 
-import pickle
-import re
-from pathlib import Path
-
-import msgspec
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
 from estragon.tag.arenas import Arenas
-from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.players import load_player
+from estragon.tag.frozen import TURNED_FIELDS, FrozenPolicy, moves_in_heading_frame
 from estragon.tag.rules import load_rules
 
 RULES = load_rules()
+FORWARD = RULES.field("forward")
 
 
 @pytest.fixture
@@ -22,109 +16,116 @@ def policy() -> FrozenPolicy:
     return FrozenPolicy.untrained(RULES, "seeker", seed=1)
 
 
-def test_a_saved_policy_plays_the_same(policy: FrozenPolicy, tmp_path: Path) -> None:
-    seen = Arenas(64).reset()[:, 0]
-    path = tmp_path / "policy.npz"
-    policy.save(path)
-    actions = load_player(str(path), RULES, "seeker").act(seen)
-    assert np.array_equal(actions, policy.act(seen))
-    assert actions.shape == (64, 3)
-    assert np.abs(actions).max() <= 1.0
-    assert np.ptp(actions, axis=0).min() > 0.1, "it reacts to what it sees"
-
-
-def test_it_sees_and_acts_in_its_heading_frame(policy: FrozenPolicy) -> None:
-    """Turn the whole scene, but not the facing it is told: the action turns with the vectors."""
-    seen = Arenas(1).reset()[:, 0].copy()
-    forward = RULES.field("forward")
-    policy.weights[0][0][forward] = 0.0
-    policy.weights[-1][0][...] *= 0.1  # far from the limits, which are world-aligned
-    turned = seen.copy()
-    turned[:, forward] = np.stack([-seen[:, forward.stop - 1], seen[:, forward.start]], axis=1)
-    for name in ("position", "velocity", "last_seen_relative"):
-        start = RULES.field(name).start
-        turned[:, start] = -seen[:, start + 2]
-        turned[:, start + 2] = seen[:, start]
-    one, other = policy.act(seen)[0], policy.act(turned)[0]
-    assert other == pytest.approx([-one[1], one[0], one[2]], abs=1e-6)
-
-
-def test_a_policy_of_the_other_role_is_refused(policy: FrozenPolicy, tmp_path: Path) -> None:
-    path = tmp_path / "policy.npz"
-    policy.save(path)
-    with pytest.raises(UserError, match="trained as seeker, not as hider"):
-        load_player(str(path), RULES, "hider")
-
-
-def test_a_policy_with_other_eyes_is_refused(policy: FrozenPolicy, tmp_path: Path) -> None:
-    path = tmp_path / "policy.npz"
-    policy.header = msgspec.structs.replace(policy.header, observation_version=2)
-    policy.save(path)
-    with pytest.raises(UserError, match=r"observation version 2 of size 126.*train it again"):
-        FrozenPolicy.load(path, RULES)
-
-
-def test_a_damaged_policy_is_refused_at_every_length(policy: FrozenPolicy, tmp_path: Path) -> None:
-    path = tmp_path / "policy.npz"
-    policy.save(path)
-    whole = path.read_bytes()
-    for length in {0, 1, 4, 100, *range(0, len(whole) - 1, 4001)}:
-        path.write_bytes(whole[:length])
-        with pytest.raises(UserError, match="not an Estragon policy"):
-            FrozenPolicy.load(path, RULES)
+def seen_by_seekers(count: int = 256) -> np.ndarray:
+    """What (count,) seekers see somewhere in the middle of a match."""
+    arenas = Arenas(count, seed=8)
+    arenas.reset()
     random = np.random.default_rng(0)
-    for _ in range(60):
-        damaged = bytearray(whole)
-        for place in random.integers(0, len(whole), 30):
-            damaged[place] = random.integers(256)
-        path.write_bytes(damaged)
-        with pytest.raises(UserError, match=re.escape(str(path))):
-            FrozenPolicy.load(path, RULES)
+    for _ in range(12):
+        arenas.step(random.uniform(-1.0, 1.0, (count, 2, 3)).astype(np.float32))
+    return arenas.observations[:, 0].copy()
 
 
-def test_a_foreign_or_pickled_file_is_never_opened(tmp_path: Path) -> None:
-    class Trap:
-        def __reduce__(self) -> tuple[object, tuple[str]]:
-            return (Path.touch, (tmp_path / "sprung",))  # type: ignore[return-value]
-
-    pickled = tmp_path / "evil.npz"
-    pickled.write_bytes(pickle.dumps(Trap()))
-    with pytest.raises(UserError, match="not an Estragon policy"):
-        FrozenPolicy.load(pickled, RULES)
-    np.savez(tmp_path / "objects.npz", header=np.array(["x"], dtype=object))
-    with pytest.raises(UserError, match="not an Estragon policy"):
-        FrozenPolicy.load(tmp_path / "objects.npz", RULES)
-    np.savez(tmp_path / "foreign.npz", weights=np.zeros(3))
-    with pytest.raises(UserError, match="not an Estragon policy"):
-        FrozenPolicy.load(tmp_path / "foreign.npz", RULES)
-    np.save(tmp_path / "plain.npy", np.zeros(3))
-    with pytest.raises(UserError, match="not an Estragon policy"):
-        FrozenPolicy.load(tmp_path / "plain.npy", RULES)
-    assert not (tmp_path / "sprung").exists()
+def turned(observations: np.ndarray, degrees: float) -> np.ndarray:
+    """The same scenes, turned as a whole in the world's axes."""
+    cosine, sine = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    other = observations.copy()
+    starts = [(FORWARD.start, FORWARD.start + 1)]
+    starts += [(RULES.field(name).start, RULES.field(name).start + 2) for name in TURNED_FIELDS]
+    for x, z in starts:
+        other[:, x] = cosine * observations[:, x] - sine * observations[:, z]
+        other[:, z] = sine * observations[:, x] + cosine * observations[:, z]
+    return other
 
 
-@pytest.mark.parametrize("change", ["missing", "extra", "shape", "type", "nan", "scale"])
-def test_weights_that_do_not_fit_are_refused(
-    policy: FrozenPolicy, tmp_path: Path, change: str
-) -> None:
-    path = tmp_path / "policy.npz"
-    if change == "missing":
-        policy.weights = policy.weights[:-1]
-    elif change == "extra":
-        policy.weights.append(policy.weights[-1])
-    elif change == "shape":
-        policy.weights[1] = (policy.weights[1][0][:-1], policy.weights[1][1])
-    elif change == "type":
-        policy.mean = policy.mean.astype(np.float64)
-    elif change == "nan":
-        policy.weights[0][0][3, 3] = np.nan
-    else:
-        policy.scale[5] = 0.0
-    policy.save(path)
-    with pytest.raises(UserError, match=re.escape(str(path))):
-        FrozenPolicy.load(path, RULES)
+def test_moves_are_unit_vectors_in_mirrored_pairs_and_standing_still() -> None:
+    moves = moves_in_heading_frame()
+    assert moves.dtype == np.float32
+    lengths = np.linalg.norm(moves, axis=1)
+    np.testing.assert_allclose(lengths[:-1], 1.0, atol=1e-6)
+    assert lengths[-1] == 0.0
+    known = {(round(float(ahead), 5), round(float(aside), 5)) for ahead, aside in moves}
+    assert len(known) == len(moves)
+    assert {(ahead, -aside) for ahead, aside in known} == known
+    assert (1.0, 0.0) in known
 
 
-def test_a_missing_file_says_what_a_player_can_be() -> None:
-    with pytest.raises(UserError, match="give a policy file or bot:random"):
-        load_player("nobody.npz", RULES, "seeker")
+def test_actions_are_moves_in_world_axes_and_jumps(policy: FrozenPolicy) -> None:
+    seen = seen_by_seekers()
+    scores = policy.scores(seen)
+    choices = len(policy.moves)
+    scores[:, choices] -= np.median(scores[:, choices])
+    actions = policy.act(seen)
+    assert actions.shape == (len(seen), 3)
+    assert actions.dtype == np.float32
+    assert np.abs(actions).max() <= 1.0
+    ahead, aside = policy.moves[scores[:, :choices].argmax(axis=1)].T
+    x, z = seen[:, FORWARD].T
+    np.testing.assert_allclose(actions[:, 0] * x + actions[:, 1] * z, ahead, atol=1e-6)
+    np.testing.assert_allclose(actions[:, 1] * x - actions[:, 0] * z, aside, atol=1e-6)
+    assert len(np.unique(ahead)) > 1, "it reacts to what it sees"
+
+
+def test_it_jumps_where_the_score_is_above_zero(policy: FrozenPolicy) -> None:
+    seen = seen_by_seekers()
+    choices = len(policy.moves)
+    jump = policy.scores(seen)[:, choices]
+    policy.weights[-1][1][choices] -= np.median(jump)
+    above = policy.scores(seen)[:, choices] > 0.0
+    assert 0 < above.sum() < len(above)
+    assert np.array_equal(policy.act(seen)[:, 2], above)
+
+
+@pytest.mark.parametrize("degrees", [90.0, 180.0, 33.0, -120.0])
+def test_it_sees_and_acts_in_its_heading_frame(policy: FrozenPolicy, degrees: float) -> None:
+    """Turn the whole scene, but not the facing it is told: its choice turns with the vectors."""
+    policy.weights[0][0][FORWARD] = 0.0
+    seen = seen_by_seekers()
+    other = turned(seen, degrees)
+    one, two = policy.scores(seen)[:, : len(policy.moves)], policy.scores(other)
+    np.testing.assert_allclose(one, two[:, : len(policy.moves)], atol=1e-5)
+    runner_up, best = np.sort(one, axis=1)[:, -2:].T
+    clear = best - runner_up > 1e-4
+    assert clear.sum() > 0.9 * len(seen)
+    cosine, sine = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    before, after = policy.act(seen)[clear], policy.act(other)[clear]
+    np.testing.assert_allclose(after[:, 0], cosine * before[:, 0] - sine * before[:, 1], atol=1e-6)
+    np.testing.assert_allclose(after[:, 1], sine * before[:, 0] + cosine * before[:, 1], atol=1e-6)
+    assert np.array_equal(after[:, 2], before[:, 2])
+
+
+def test_a_turned_scene_without_the_turn_would_be_another(policy: FrozenPolicy) -> None:
+    """The test above has teeth: turn only one vector, and the scores are others."""
+    policy.weights[0][0][FORWARD] = 0.0
+    seen = seen_by_seekers()
+    other = seen.copy()
+    velocity = RULES.field("velocity").start
+    other[:, [velocity, velocity + 2]] = turned(seen, 90.0)[:, [velocity, velocity + 2]]
+    assert np.abs(policy.scores(seen) - policy.scores(other)).max() > 1e-4
+
+
+def test_normalisation_is_of_turned_observations_and_cut_off(policy: FrozenPolicy) -> None:
+    seen = seen_by_seekers(16)
+    whole = policy.scores(seen)
+    policy.mean, policy.scale = policy.mean + 0.5, policy.scale * 0.25
+    first_weight, first_bias = policy.weights[0]
+    policy.weights[0] = (first_weight * 0.25, first_bias + 0.5 * first_weight.sum(axis=0))
+    np.testing.assert_allclose(policy.scores(seen), whole, atol=1e-4)
+    policy.scale = np.full_like(policy.scale, 1e-6)
+    assert np.abs(policy.scores(seen)).max() < 1e3
+
+
+def test_untrained_it_has_no_preference(policy: FrozenPolicy) -> None:
+    scores = policy.scores(seen_by_seekers())
+    choices = len(policy.moves)
+    assert np.abs(scores[:, :choices]).max() < 0.5
+    jumps = 1.0 / (1.0 + np.exp(-scores[:, choices]))
+    assert 0.02 < jumps.mean() < 0.5
+    other = FrozenPolicy.untrained(RULES, "seeker", seed=2)
+    assert not np.array_equal(other.weights[0][0], policy.weights[0][0])
+    again = FrozenPolicy.untrained(RULES, "seeker", seed=1)
+    assert all(
+        np.array_equal(one, two)
+        for own, same in zip(policy.weights, again.weights, strict=True)
+        for one, two in zip(own, same, strict=True)
+    )

@@ -13,9 +13,9 @@ many threads there are."""
 class Recipe:
     """Hyper-parameters; the defaults are what was found to learn fastest on the default game."""
 
-    arenas: int = 1024
+    arenas: int = 2048
     """Arenas played side by side."""
-    horizon: int = 32
+    horizon: int = 16
     """Decisions played in every arena between two updates."""
     epochs: int = 2
     """How often an update goes through what was played."""

@@ -33,7 +33,9 @@ RANDOM, CHASER, EVADER = range(3)
 DIRECTIONS = 16
 HORIZON, IMAGINED_SEC = 6, 0.125
 COVER = 0.5
-LOOK_BACK_SEC = 2.9
+LOOK_BACK_SEC = 1.0
+CHASE_EFFORT = 0.93
+"""How fast the chaser comes on, as a share of full speed."""
 FRESH_SEC = 3.0
 """How long the evader runs from a place where it saw the seeker."""
 
@@ -206,7 +208,8 @@ def _chase(obs: np.ndarray, s: BotSense) -> tuple[float, float, float]:
     if seek_y > 0.5 and distance < 4.0:  # it stands on something: up there
         return goal_x, goal_z, 1.0 if distance < 3.0 and on_floor else 0.0
     x, z = _steer(obs, goal_x, goal_z, distance, s)
-    return x, z, 1.0 if slow and distance > 2.0 and elapsed > 0.5 else 0.0
+    jump = 1.0 if slow and distance > 2.0 and elapsed > 0.5 else 0.0
+    return x * CHASE_EFFORT, z * CHASE_EFFORT, jump
 
 
 @inlined

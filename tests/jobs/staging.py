@@ -36,7 +36,7 @@ LIMITED_COMMAND = [sys.executable, "-c", LIMITED]
 """The same where no file may grow beyond the bytes that the first word says, as on a full disk."""
 
 
-def prepared(root: Path, seconds: float = 1.0) -> Path:
+def prepared(root: Path, seconds: float = 0.5) -> Path:
     """A folder with rules for short matches."""
     root.mkdir(parents=True, exist_ok=True)
     (root / "rules.json").write_bytes(msgspec.json.encode(short_rules(seconds=seconds)))

@@ -405,6 +405,7 @@ def test_a_file_that_cannot_be_written_is_said(tmp_path: Path, name: str) -> Non
     if name == "run/checkpoints":
         path.write_text("a file where a folder should be")
     else:
+        path.unlink(missing_ok=True)
         path.mkdir(parents=True)
     with pytest.raises(UserError, match=rf"cannot write .*{path.name}"):
         run(session)

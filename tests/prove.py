@@ -9,9 +9,9 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -30,15 +30,29 @@ What `make prove` measured; the newest run of each proof. Speed is `make bench`'
 """
 
 
+class Recorder(Protocol):
+    """Writes a row of docs/results.md; only what held is not run again."""
+
+    def __call__(self, name: str, result: str, *, held: bool = True) -> None:
+        """Keep a result."""
+        ...
+
+
+def run_folder(name: str) -> Path:
+    """A folder that survives an interrupted `make prove`, until the sources change."""
+    return DONE / f"{name}-{_sources()[:16]}"
+
+
 @pytest.fixture
-def record_result(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Call it with a proof's name and what was measured, once all of it held."""
+def record_result(request: pytest.FixtureRequest) -> "Recorder":
+    """Call it with a proof's name and what was measured, and whether all of it held."""
     start = time.monotonic()
 
-    def record(name: str, result: str) -> None:
+    def record(name: str, result: str, *, held: bool = True) -> None:
         _write_row(name, result, time.monotonic() - start)
-        DONE.mkdir(exist_ok=True)
-        _stamp(request.node.nodeid).write_text(result)
+        if held:
+            DONE.mkdir(exist_ok=True)
+            _stamp(request.node.nodeid).write_text(result)
 
     return record
 

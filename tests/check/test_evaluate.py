@@ -10,6 +10,7 @@ from estragon.cli import main
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.matches import play_matches
+from estragon.tag.policy_files import save_policies
 from estragon.tag.rules import load_rules
 
 KEYS = {
@@ -46,8 +47,8 @@ def test_the_json_file_is_as_documented(tmp_path: Path, capsys: pytest.CaptureFi
 def test_policy_files_can_play_each_other(tmp_path: Path) -> None:
     rules = load_rules()
     seeker, hider = tmp_path / "seeker.npz", tmp_path / "hider.npz"
-    FrozenPolicy.untrained(rules, "seeker", seed=1).save(seeker)
-    FrozenPolicy.untrained(rules, "hider", seed=2).save(hider)
+    save_policies(seeker, {"seeker": FrozenPolicy.untrained(rules, "seeker", seed=1)}, rules)
+    save_policies(hider, {"hider": FrozenPolicy.untrained(rules, "hider", seed=2)}, rules)
     result = EvalTag(seeker=str(seeker), hider=str(hider), episodes=50).evaluate()
     assert result["seeker_win_rate"] < 0.6
 

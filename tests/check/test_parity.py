@@ -1,7 +1,7 @@
 """Both engines play the same game: whole matches, senses, rewards and bots, to the bit."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import layout_names, load_layouts
 from estragon.tag.match import GOING_ON
 from estragon.tag.rules import Rules, load_rules
+from tests.prove import Recorder
 
 ARENAS = 32
 SUMMARY = {
@@ -66,7 +67,7 @@ def test_spawning_at_the_far_points_is_identical(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rules", ["seek", "transfer"])
 @pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])
 def test_two_hundred_episodes_on_every_layout(
-    layout: str, rules: str, record_result: Callable[[str, str], None]
+    layout: str, rules: str, record_result: Recorder
 ) -> None:
     parity = Parity(episodes=224, layout=layout, rules=rules, seed=11)
     summary = summarise(parity.compare()[0])
@@ -220,9 +221,7 @@ def test_matches_end_the_same_in_both() -> None:
 @pytest.mark.parametrize(
     ("seeker", "hider"), [("bot:chaser", "bot:evader"), ("bot:chaser", "bot:random")]
 )
-def test_two_thousand_matches_of_bots(
-    seeker: str, hider: str, record_result: Callable[[str, str], None]
-) -> None:
+def test_two_thousand_matches_of_bots(seeker: str, hider: str, record_result: Recorder) -> None:
     rates = [
         EvalTag(seeker, hider, engine=engine, episodes=2000, seed=4).evaluate()["seeker_win_rate"]
         for engine in ("embedded", "godot")

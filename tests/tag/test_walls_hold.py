@@ -8,6 +8,7 @@ import pytest
 from estragon.tag.arenas import Arenas
 from estragon.tag.layout import layout_names
 from estragon.tag.state import vectors
+from tests.prove import Recorder
 from tests.tag.audit import Audit
 from tests.tag.staging import tick_rules
 
@@ -72,7 +73,7 @@ def test_nothing_overlaps(policy: Policy) -> None:
 @pytest.mark.prove
 @pytest.mark.parametrize("policy", POLICIES)
 def test_nothing_overlaps_in_a_hundred_times_as_many_ticks(
-    policy: Policy, record_result: Callable[[str, str], None]
+    policy: Policy, record_result: Recorder
 ) -> None:
     worst = max(assert_walls_hold(policy, seed=seed, ticks=5 * TICKS) for seed in range(100, 120))
     ticks = 20 * 5 * TICKS * ARENAS * 2

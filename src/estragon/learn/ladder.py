@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from estragon.learn.elo import fit_elo
+from estragon.learn.policy import Policy
+from estragon.learn.rivals import PolicyRival
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import Layout
@@ -120,7 +122,7 @@ class Ladder:
         return won / played
 
     def _against_bot(self, stage: Stage, role: str, name: str) -> Score:
-        own, bot = stage.policies[role], Bot(name, self.rules)
+        own, bot = self._in_torch(stage.policies[role]), Bot(name, self.rules)
         bot_name = f"bot:{name}"
         if role == "seeker":
             outcomes = self._play(stage.name, bot_name, own, bot)
@@ -136,7 +138,16 @@ class Ladder:
         )
 
     def _meet(self, seeker: Stage, hider: Stage) -> None:
-        self._play(seeker.name, hider.name, seeker.policies["seeker"], hider.policies["hider"])
+        self._play(
+            seeker.name,
+            hider.name,
+            self._in_torch(seeker.policies["seeker"]),
+            self._in_torch(hider.policies["hider"]),
+        )
+
+    def _in_torch(self, policy: FrozenPolicy) -> PolicyRival:
+        """Torch on one thread keeps its speed beside a busy neighbour; numpy's threads do not."""
+        return PolicyRival(Policy(policy, self.rules), None)
 
     def _play_bots(self) -> None:
         for seeker in ANCHORS:

@@ -6,7 +6,9 @@ from pathlib import Path
 import torch
 
 from estragon.learn.ladder import EVALUATION_SEED
+from estragon.learn.policy import Policy
 from estragon.learn.recipe import Recipe
+from estragon.learn.rivals import PolicyRival
 from estragon.learn.trainer import Task, Trainer
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.matches import play_matches
@@ -45,7 +47,8 @@ def probe(
         best = trainer.freeze()[newcomer]
     finally:
         trainer.close()
-    seeker, hider = (best, policy) if newcomer == "seeker" else (policy, best)
+    players = {one.role: PolicyRival(Policy(one, task.rules), None) for one in (best, policy)}
+    seeker, hider = (players[role] for role in ROLES)
     outcomes = play_matches(
         seeker, hider, MATCHES, rules=task.rules, layouts=task.layouts, seed=EVALUATION_SEED
     )

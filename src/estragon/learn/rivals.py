@@ -10,6 +10,8 @@ from estragon.learn.policy import Policy
 class PolicyRival:
     """Plays as a policy does while it learns (by chance), or as it is shown (its best move)."""
 
+    name = "policy"
+
     def __init__(self, policy: Policy, random: np.random.Generator | None) -> None:
         """Play `policy`; without `random`, always its best move."""
         self._policy = policy

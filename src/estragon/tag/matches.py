@@ -15,6 +15,10 @@ BATCH = 1024
 """Matches the embedded engine plays side by side."""
 
 
+Team = tuple[Player, Player]
+"""Who plays for an agent while it is "it", and who while it is not."""
+
+
 class Engine(Protocol):
     """Whatever plays arenas: the embedded engine, or Godot."""
 
@@ -67,6 +71,23 @@ def play_matches(
     return play_batches(seeker, hider, count, begin, tell)
 
 
+def play_teams(
+    first: Team,
+    second: Team,
+    count: int,
+    *,
+    rules: Rules,
+    layouts: str | Sequence[Layout],
+    seed: int,
+) -> Outcomes:
+    """The same, but each agent has players of its own for both roles, as `transfer` needs it.
+
+    `first` plays for the agents that begin as seeker.
+    """
+    arenas = Arenas(count, rules=rules, layout=layouts, seed=seed)
+    return _play(arenas, arenas.reset(), (first, second), count)
+
+
 def play_batches(
     seeker: Player,
     hider: Player,
@@ -86,7 +107,8 @@ def play_batches(
     while first < count:
         arenas, observations = begin(first)
         some = slice(first, min(first + arenas.count, count))
-        played = _play(arenas, observations, seeker, hider, some.stop - first)
+        team = (seeker, hider)
+        played = _play(arenas, observations, (team, team), some.stop - first)
         winners[some], ticks[some], rewards[some] = played
         first = some.stop
         tell(first)
@@ -94,19 +116,20 @@ def play_batches(
 
 
 def _play(
-    arenas: Engine, observations: np.ndarray, seeker: Player, hider: Player, wanted: int
+    arenas: Engine, observations: np.ndarray, teams: tuple[Team, Team], wanted: int
 ) -> Outcomes:
     """One match in each of the first `wanted` arenas."""
-    size = arenas.rules.observation.size
     winners = np.full(arenas.count, -1, dtype=np.int8)
     ticks = np.zeros(arenas.count, dtype=np.int64)
     rewards = np.zeros((arenas.count, 2))
     playing = np.arange(arenas.count) < wanted
     actions = np.zeros((arenas.count, 2, 3), dtype=np.float32)
     while playing.any():
-        roles = arenas.is_seeker
-        actions[roles] = seeker.act(observations[roles].reshape(-1, size))
-        actions[~roles] = hider.act(observations[~roles].reshape(-1, size))
+        is_seeker = arenas.is_seeker
+        for agent, (seeker, hider) in enumerate(teams):
+            for player, rows in ((seeker, is_seeker[:, agent]), (hider, ~is_seeker[:, agent])):
+                if rows.any():
+                    actions[rows, agent] = player.act(observations[rows, agent])
         results = arenas.step(actions)
         observations = results.observations
         rewards[playing] += results.rewards[playing]

@@ -82,9 +82,12 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def wait_for_the_start(process: "subprocess.Popen[str]") -> str:
-    """Until the run is told to have begun; returns that line."""
+def wait_for(process: "subprocess.Popen[str]", beginning: str) -> None:
+    """Until it tells a line that begins so."""
     assert process.stderr is not None
-    line = process.stderr.readline()
-    assert line.startswith("run "), line + process.stderr.read()
-    return line
+    told = []
+    for line in process.stderr:
+        told.append(line)
+        if line.startswith(beginning):
+            return
+    raise AssertionError(f"it ended without '{beginning}': {told}")

@@ -27,7 +27,7 @@ from tests.jobs.staging import (
     finish,
     prepared,
     start,
-    wait_for_the_start,
+    wait_for,
 )
 from tests.learn.staging import assert_same_runs, beginners, policy_arrays, short_rules, the_run
 
@@ -57,8 +57,7 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     """The same run after a Ctrl-C in the middle."""
     root = prepared(tmp_path_factory.mktemp("interrupted"))
     process = start(OFTEN_COMMAND, root, *OPTIONS, "--probe-steps", "0")
-    wait_for_the_start(process)
-    time.sleep(1.5)
+    wait_for(process, "at 10% ")
     process.send_signal(signal.SIGINT)
     return Ended(root, *finish(process))
 
@@ -130,7 +129,7 @@ def test_ctrl_c_saves_everything_and_says_so(interrupted: Ended) -> None:
     assert re.fullmatch(
         r"stopped at [\d,]+ of 20,000 steps; everything is saved: --resume goes on", last
     )
-    assert interrupted.err.count("stopp") == 2, "the request is answered, and its end told"
+    assert "stopping after this update; Ctrl-C again stops at once" in interrupted.err
     assert interrupted.out == ""
     run = the_run(interrupted.root)
     saved = load_checkpoint(run / "state.pt")
@@ -145,24 +144,23 @@ def test_stopped_and_killed_at_any_moment_it_goes_on_to_the_same_bits(
     whole: Ended, interrupted: Ended, tmp_path: Path
 ) -> None:
     root = Path(shutil.copytree(interrupted.root, tmp_path / "killed"))
+    words = ["--resume", "--no-film", "--probe-steps", "0"]
     random = np.random.default_rng(1)
-    killed_at = []
+    killed_at: list[int] = []
     for _ in range(KILLS):
-        process = start(OFTEN_COMMAND, root, "--resume", "--no-film", "--probe-steps", "0")
-        wait_for_the_start(process)
-        time.sleep(random.uniform(0.2, 1.5))
+        process = start(OFTEN_COMMAND, root, *words)
+        wait_for(process, "run ")
+        time.sleep(random.uniform(0.0, 0.8))
         process.kill()
-        assert finish(process)[0] == -signal.SIGKILL
+        if finish(process)[0] == 0:
+            break  # a very fast machine
         saved = load_checkpoint(the_run(root) / "state.pt")
         killed_at.append(saved["trainer"]["agent_steps"])
-    print(f"killed at {killed_at}")
+    print(f"killed after the checkpoints at {killed_at}")
+    assert len(killed_at) >= 2
     assert sorted(killed_at) == killed_at
-    assert killed_at[-1] < 20_000, "it was still running"
-    code, out, err = finish(
-        start(OFTEN_COMMAND, root, "--resume", "--no-film", "--probe-steps", "0")
-    )
+    code, out, err = finish(start(OFTEN_COMMAND, root, *words))
     assert code == 0, err
-    assert f"going on at {killed_at[-1]:,} steps" in err
     assert "Trained 20,000 agent-steps" in out
     assert_same_runs(whole.root, root)
 
@@ -186,10 +184,9 @@ def test_on_a_full_disk_it_says_so_and_spares_the_policies(whole: Ended, tmp_pat
     code, out, err = finish(start(LIMITED_COMMAND, tmp_path, "20000", *OPTIONS))
     assert code == 2
     assert out == ""
-    first, *rest = err.splitlines()
-    assert first.startswith("run ")
-    assert len(rest) == 1, err
-    assert re.match(r"estragon: cannot write .*state\.pt: File too large; ", rest[0])
+    *lines, complaint = err.splitlines()
+    assert [line for line in lines if not line.startswith("run ")] == []
+    assert re.match(r"estragon: cannot write .*state\.pt: File too large; ", complaint)
     for name, arrays in policies.items():
         assert policy_arrays(tmp_path / "trainer" / name) == arrays
     assert not list(tmp_path.rglob(".*")), "no half-written file is left"

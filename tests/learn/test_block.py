@@ -7,6 +7,7 @@ from estragon.learn.block import SAMPLED_EVERY, Block
 from estragon.learn.opponents import RivalPair, sparring_partners
 from estragon.learn.policy import Policy
 from estragon.learn.rivals import PolicyRival
+from estragon.tag.arenas import Results
 from estragon.tag.roles import HIDER, SEEKER
 from estragon.tag.rules import Rules
 from tests.learn.staging import RECIPE, beginners, block_of, short_rules, task_of
@@ -60,6 +61,30 @@ def test_rows_belong_to_the_role_that_acted(rule_set: str) -> None:
         if rule_set == "seek":
             assert len(rows[SEEKER].features) == len(rows[HIDER].features)
     assert (swaps > 0) == (rule_set == "transfer")
+
+
+@pytest.mark.parametrize("rule_set", RULE_SETS)
+def test_rows_are_those_of_the_learning_agents_whatever_their_role(rule_set: str) -> None:
+    rules = short_rules(rule_set, seconds=5.0)
+    block = block_of(task_of(rules=rules))
+    arenas, step, rays = block.arenas, block.arenas.step, rules.field("rays")
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def spy(actions: np.ndarray, *, restart: bool = True) -> Results:
+        seen.append((arenas.observations.copy(), arenas.is_seeker))
+        return step(actions, restart=restart)
+
+    arenas.step = spy  # type: ignore[method-assign]
+    for _ in range(10):
+        seen.clear()
+        play(block)
+        for role in (SEEKER, HIDER):
+            expected = [
+                observations[(is_seeker == (role == SEEKER)) & block.sides.learns()]
+                for observations, is_seeker in seen
+            ]
+            rows = block.batch(role).features
+            assert np.array_equal(rows[:, rays], np.concatenate(expected)[:, rays])
 
 
 @pytest.mark.parametrize("rule_set", RULE_SETS)

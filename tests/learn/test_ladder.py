@@ -4,13 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from estragon.learn.ladder import EVALUATION_SEED, PAIRINGS, Ladder, Stage
 from estragon.show.cross_play import read_cross_play
 from estragon.tag.bots import Bot
+from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts
 from estragon.tag.matches import play_matches
+from estragon.tag.roles import Role
 from tests.learn.staging import LAYOUTS, short_rules, stage_of
 
 RULES = short_rules(seconds=2.0)
@@ -103,3 +106,39 @@ def test_where_one_role_learned_there_is_no_cross_play() -> None:
     assert own.cross_play() is None
     seeker, hider = own.elo()
     assert len(seeker) == len(hider) == 1
+
+
+def simple(role: Role, towards: float) -> FrozenPolicy:
+    """Runs towards where it last saw the other, away from it, or (0) stands still."""
+    policy = stage_of("", RULES, 0).policies[role]
+    size, moves = RULES.observation.size, policy.moves
+    weight = np.zeros((size, len(moves) + 2), dtype=np.float32)
+    bias = np.zeros(len(moves) + 2, dtype=np.float32)
+    bias[len(moves)] = -1.0
+    where = RULES.field("last_seen_relative").start
+    weight[where, : len(moves)] = towards * moves[:, 0]
+    weight[where + 2, : len(moves)] = towards * moves[:, 1]
+    bias[len(moves) - 1 if towards == 0.0 else 5] = 1e-3  # where it has seen nobody, it turns
+    policy.weights = [(weight, bias)]
+    return policy
+
+
+def test_who_plays_which_side_is_kept_apart() -> None:
+    rules, layouts = short_rules(seconds=5.0), load_layouts("empty", RULES)
+    own = Ladder(rules, layouts, matches=40)
+    players: dict[str, dict[Role, FrozenPolicy]] = {
+        "strong": {"seeker": simple("seeker", 1.0), "hider": simple("hider", -1.0)},
+        "weak": {"seeker": simple("seeker", 0.0), "hider": simple("hider", 0.0)},
+    }
+    for updates, (name, pair) in enumerate(players.items()):
+        own.add(Stage(name, updates, updates, dict(pair.items())), lambda _: None)
+    cross_play = own.cross_play()
+    assert cross_play is not None
+    (strong_strong, strong_weak), (weak_strong, weak_weak) = cross_play["seeker_win_rate"]
+    seeker, hider = players["strong"]["seeker"], players["weak"]["hider"]
+    played = play_matches(seeker, hider, 40, rules=rules, layouts=layouts, seed=EVALUATION_SEED)
+    assert strong_weak == (played.winners == 0).mean() > 0.2
+    assert strong_weak > strong_strong
+    assert weak_weak == weak_strong == 0.0
+    for ratings in cross_play["elo"].values():
+        assert ratings[0] > ratings[1]

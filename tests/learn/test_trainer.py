@@ -114,7 +114,7 @@ def test_everything_that_matters_is_saved() -> None:
     wanted = everything(trainer)
     trainer.close()
     untouched = everything(trainer_of(task_of(rules=short_rules("transfer"))))
-    for part in ("updates", "agent_steps", "learners", "league", "arenas", "tallies"):
+    for part in saved:
         other = trainer_of(task_of(rules=short_rules("transfer")))
         other.restore(saved | {part: untouched[part]})
         other.update()
@@ -205,6 +205,34 @@ def spy_on(block: Block, ended: list[int]) -> None:
         return results
 
     block.arenas.step = spy  # type: ignore[method-assign]
+
+
+def test_the_role_that_always_wins_waits_for_the_other() -> None:
+    for seeker_share, (waits, learns) in ((1.0, (0, 1)), (0.0, (1, 0))):
+        trainer = trainer_of(balancing=1.0)
+        trainer.seeker_share = seeker_share
+        before = [
+            through_a_file(learner.policy.layers.state_dict()) for learner in trainer.learners
+        ]
+        trainer.update()
+        after = [learner.policy.layers.state_dict() for learner in trainer.learners]
+        trainer.close()
+        assert not differences(before[waits], after[waits])
+        assert differences(before[learns], after[learns])
+    evenly, plainly = trained(5, balancing=1.0), trained(5, balancing=0.0)
+    assert differences(evenly["learners"], plainly["learners"])
+    alone = [trained(5, task_of("hider", "bot:chaser"), balancing=share) for share in (0.0, 1.0)]
+    assert not differences(*alone), "a bot does not catch up"
+
+
+def test_every_chance_has_a_stream_of_its_own() -> None:
+    first = []
+    for seed in (3, 4):
+        trainer = trainer_of(task_of(seed=seed))
+        for updates in range(3):
+            trainer.updates = updates
+            first += [trainer._random(purpose, part).random() for purpose, part in np.ndindex(4, 2)]
+    assert len(set(first)) == len(first) == 2 * 3 * 8
 
 
 def test_the_learning_rate_falls_in_a_straight_line() -> None:

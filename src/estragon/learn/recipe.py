@@ -23,8 +23,11 @@ class Recipe:
     """Rows a gradient step looks at, about."""
     learning_rate: float = 2e-3
     """Adam's step size at the start; it falls in a straight line."""
-    final_learning_rate: float = 2e-4
+    final_learning_rate: float = 5e-5
     """Adam's step size at the end."""
+    balancing: float = 1.0
+    """How much slower the role that wins too often learns, so that the other can catch up: 0 not
+    at all, 1 in full."""
     discount: float = 0.995
     """Gamma: what a reward is worth a decision later."""
     smoothing: float = 0.95
@@ -41,9 +44,9 @@ class Recipe:
     """An update stops when the policy has moved this far (KL)."""
     reward_scale: float = 0.1
     """Rewards are multiplied by this before learning."""
-    past: float = 0.3
+    past: float = 0.2
     """Share of the arenas in which one side is an earlier self."""
-    sparring: float = 0.2
+    sparring: float = 0.3
     """Share of the arenas in which one side is a scripted bot."""
     snapshot_every: int = 25
     """Updates between two selves that the league remembers."""
@@ -60,7 +63,7 @@ class Recipe:
                 raise UserError(f"{field.name}: expected 1 or more, got {value}")
             if not 0 <= value < 2**20:
                 raise UserError(f"{field.name}: expected 0 to {2**20}, got {value}")
-        for name in ("discount", "smoothing"):
+        for name in ("discount", "smoothing", "balancing"):
             if getattr(self, name) > 1:
                 raise UserError(f"{name}: expected 0 to 1, got {getattr(self, name)}")
         if self.past + self.sparring > 1:

@@ -15,7 +15,7 @@ from estragon.learn.trainer import Task, Trainer
 from estragon.tag.crew import available_cores
 
 TRIAL_UPDATES = 3
-WORTH_IT = 0.9
+WORTH_IT = 0.75
 """Another layout must take less than this share of the time."""
 
 

@@ -36,6 +36,8 @@ from estragon.tag.rules import Rules
 
 CHANCE_IN_PLAY, CHANCE_IN_RIVALS, CHANCE_IN_LEAGUE, CHANCE_IN_UPDATE = range(4)
 """What a random stream is for."""
+RECENT = 0.05
+"""Weight of an update's episodes in what counts as lately."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ class Trainer:
         self.updates = 0
         self.agent_steps = 0
         self.episodes = 0
+        self.seeker_share = 0.5
+        """How often the seeker has won lately."""
         self._workers = ThreadPoolExecutor(
             workers,
             thread_name_prefix="learn",
@@ -145,7 +149,8 @@ class Trainer:
         number = self.updates
         list(self._workers.map(self._play, range(BLOCKS)))
         rate = self._learning_rate()
-        learned = list(self._workers.map(lambda role: self._learn(role, rate), self.learning))
+        rates = [rate * self._patience(role) for role in self.learning]
+        learned = list(self._workers.map(self._learn, self.learning, rates))
         self.updates += 1
         self.agent_steps += sum(rows for rows, _ in learned)
         if self.updates % self.recipe.snapshot_every == 0:
@@ -154,6 +159,9 @@ class Trainer:
         for block in self.blocks:
             episodes += block.tally.take()
         self.episodes += episodes.count
+        if episodes.count:
+            share = episodes.seeker_wins / episodes.count
+            self.seeker_share += RECENT * (share - self.seeker_share)
         return Update(
             number,
             self.agent_steps,
@@ -183,6 +191,7 @@ class Trainer:
             "updates": self.updates,
             "agent_steps": self.agent_steps,
             "episodes": self.episodes,
+            "seeker_share": self.seeker_share,
             "learners": [learner.save() for learner in self.learners],
             "league": [list(pair) for pair in self.league.pairs],
             "arenas": [_tensors(block.arenas.save()) for block in self.blocks],
@@ -194,6 +203,7 @@ class Trainer:
         self.updates = int(saved["updates"])
         self.agent_steps = int(saved["agent_steps"])
         self.episodes = int(saved["episodes"])
+        self.seeker_share = float(saved["seeker_share"])
         for learner, state in zip(self.learners, saved["learners"], strict=True):
             learner.restore(state)
         self.league.pairs = [(seeker, hider) for seeker, hider in saved["league"]]
@@ -223,6 +233,13 @@ class Trainer:
         share = min(1.0, self.agent_steps / self.steps)
         recipe = self.recipe
         return recipe.learning_rate + share * (recipe.final_learning_rate - recipe.learning_rate)
+
+    def _patience(self, role: int) -> float:
+        """What the learning rate of a role is multiplied with: less for one that wins too often."""
+        if self.task.opponent != LEAGUE:
+            return 1.0
+        lost = 1.0 - self.seeker_share if role == SEEKER else self.seeker_share
+        return 1.0 - self.recipe.balancing * (1.0 - min(1.0, 2.0 * lost))
 
     def _draw_rivals(self, block: int) -> RivalPair:
         weights = self.league.draw(self._random(CHANCE_IN_LEAGUE, block))

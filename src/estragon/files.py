@@ -1,8 +1,10 @@
 """Files written whole: a reader, or a run that was killed, never sees half of one."""
 
+import io
 import json
 import os
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
 
 
 def ensure_writable(path: Path) -> None:
@@ -38,7 +40,7 @@ def ensure_writable(path: Path) -> None:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -46,6 +48,21 @@ def write_json(path: Path, value: Any) -> None:
     write_whole(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
 
 
-def _cannot_write(path: Path, error: OSError) -> UserError:
+def check_archive(data: bytes, largest: int) -> None:
+    """Raise ValueError unless this is a zip archive whose every byte is as it was written.
+
+    Torch does not check what it reads, and numpy parses before it checks.
+    """
+    if not data.startswith(b"PK\x03\x04"):
+        raise ValueError("not an archive")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > largest:
+            raise ValueError("unpacks to more than it should")
+        if archive.testzip() is not None:
+            raise ValueError("damaged")
+
+
+def cannot_write(path: Path, error: OSError) -> UserError:
+    """What to say of a file that cannot be written."""
     reason = error.strerror or str(error)
     return UserError(f"cannot write {path}: {reason}; choose a place you can write to")

@@ -192,22 +192,6 @@ def test_on_a_full_disk_it_says_so_and_spares_the_policies(whole: Ended, tmp_pat
     assert not list(tmp_path.rglob(".*")), "no half-written file is left"
 
 
-@POSIX
-@pytest.mark.slow
-def test_on_a_full_disk_tensorboard_is_no_exception(whole: Ended, tmp_path: Path) -> None:
-    """Its file grows all the time: on a disk that fills up it is the first that does not fit."""
-    assert whole.code == 0
-    prepared(tmp_path)
-    words = [*OPTIONS, "--steps", "400000", "--arenas", "16", "--horizon", "2", "--hidden", "4"]
-    words += ["--remembered", "1"]
-    code, _, err = finish(start(LIMITED_COMMAND, tmp_path, "130000", *words))
-    assert "Traceback" not in err
-    assert re.match(r"estragon: cannot write .*File too large", err.splitlines()[-1])
-    assert code == 2
-    saved = load_checkpoint(the_run(tmp_path) / "state.pt")
-    assert saved["trainer"]["updates"] >= 0
-
-
 def wrong_role(root: Path) -> str:
     path = root / "seeker.npz"
     save_policies(path, {"seeker": beginners(short_rules())["seeker"]}, short_rules())

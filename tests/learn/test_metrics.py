@@ -1,7 +1,10 @@
 """The tables of a run: the contract's columns, a row an update, and numbers that add up."""
 
+import contextlib
 import csv
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -239,3 +242,32 @@ def test_tensorboard_gets_the_numbers(tmp_path: Path) -> None:
     read = EventAccumulator(str(tmp_path)).Reload()
     steps = [(event.step, event.value) for event in read.Scalars("run/policy_loss")]
     assert steps == [(1, 0.5), (2, 1.0), (3, 9.0)], "two updates are kept, the third is done again"
+
+
+@contextlib.contextmanager
+def files_up_to(limit: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes, as on a full disk."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX limits")
+def test_tensorboards_file_is_no_exception_on_a_full_disk(tmp_path: Path) -> None:
+    """It grows all the time: on a disk that fills up it is the first that does not fit."""
+    board = Board(tmp_path, 0)
+    row = {f"column_{number}": 0.5 for number in range(50)}
+
+    def fill() -> None:
+        for update in range(200):
+            board.add(row, update)
+        board.close()
+
+    with files_up_to(100_000), pytest.raises(UserError, match=r"cannot write .*File too large"):
+        fill()
+    board.close()

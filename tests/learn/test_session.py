@@ -190,6 +190,16 @@ def test_a_run_killed_between_its_tables_and_its_checkpoint(whole: Path, stopped
     assert_same_runs(whole, stopped)
 
 
+def test_what_a_kill_left_half_written_is_cleared_away(stopped: Path) -> None:
+    """Files are written beside their place and then put there: a kill in between leaves one."""
+    run_folder = the_run(stopped)
+    left = [run_folder / ".state.pt.abcd1234", run_folder / "checkpoints" / ".hider_00005.pt.x_y1"]
+    for path in left:
+        path.write_bytes(b"half a file")
+    run(resumed(stopped), 1)
+    assert not [path.name for path in left if path.exists()]
+
+
 def test_a_run_killed_while_it_was_judged(
     whole: Path, stopped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from estragon.errors import UserError
-from estragon.files import write_whole
+from estragon.files import check_archive, write_whole
 
+LARGEST_FILE = 2**32
 FORMAT, VERSION = "estragon-run", 1
 NOT_A_CHECKPOINT = (
     ValueError,
@@ -41,16 +42,15 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
     try:
+        check_archive(data, LARGEST_FILE)
         contents = torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
-        fits = contents["format"] == FORMAT
-    except NOT_A_CHECKPOINT as error:
+        fits, version = contents["format"] == FORMAT, int(contents["version"])
+    except Exception as error:
         raise damaged(path) from error
     if not fits:
         raise damaged(path)
-    if contents["version"] != VERSION:
-        raise UserError(
-            f"{path}: made by another version ({contents['version']}, this one reads {VERSION})"
-        )
+    if version != VERSION:
+        raise UserError(f"{path}: made by another version ({version}, this one reads {VERSION})")
     return dict(contents)
 
 

@@ -15,17 +15,25 @@ class League:
         """Remember at most `remembered` pairs."""
         self.pairs: list[tuple[Weights, Weights]] = []
         self._remembered = remembered
+        self.seen = 0
+        """Selves so far, remembered or not."""
 
     def remember(self, policies: list[Policy]) -> None:
         """Add the policies as they are now; when full, forget every second of the older ones."""
+        number, self.seen = self.seen, self.seen + 1
+        if self._stride(number) > self._stride(number - 1):
+            self.pairs = self.pairs[::2]
+        if number % self._stride(number):
+            return
         seeker, hider = (
             {name: value.detach().cpu().clone() for name, value in policy.state_dict().items()}
             for policy in policies
         )
         self.pairs.append((seeker, hider))
-        if len(self.pairs) > self._remembered:
-            half = len(self.pairs) // 2
-            self.pairs = self.pairs[:half:2] + self.pairs[half:]
+
+    def _stride(self, number: int) -> int:
+        """Every how many-th self is remembered when there are so many before it."""
+        return 1 << max(0, number // self._remembered).bit_length()
 
     def draw(self, random: np.random.Generator) -> tuple[Weights, Weights]:
         """A seeker and a hider out of the past, each on its own."""

@@ -2,11 +2,15 @@
 
 import csv
 import io
+import os
+import time
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from estragon.errors import UserError
-from estragon.files import write_whole
+from estragon.files import cannot_write, write_whole
 from estragon.learn.trainer import Trainer, Update
 from estragon.tag.rewards import TERMS
 from estragon.tag.roles import ROLES
@@ -123,28 +127,53 @@ class Table:
 
 
 class Board:
-    """The same numbers for TensorBoard."""
+    """The same numbers for TensorBoard.
 
-    def __init__(self, folder: Path, first_update: int) -> None:
-        """Write event files into `folder`, taking back what comes after `first_update`."""
-        import warnings
+    Written here and now: TensorBoard's own writer does it in a thread, whose failure (a full disk)
+    nobody can catch.
+    """
 
+    def __init__(self, folder: Path, updates: int) -> None:
+        """Write an event file into `folder`, taking back what came after so many `updates`."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # tensorboard's own imports
-            from torch.utils.tensorboard import SummaryWriter
-        self._writer: SummaryWriter = SummaryWriter(
-            str(folder), purge_step=first_update or None, flush_secs=10
-        )
+            from tensorboard.compat.proto import event_pb2, summary_pb2
+            from tensorboard.summary.writer.record_writer import RecordWriter
+        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self._path = folder / f"events.out.tfevents.{time.time_ns()}.{os.getpid()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._records = RecordWriter(self._path.open("wb"))
+        except OSError as error:
+            raise cannot_write(self._path, error) from error
+        self._write(file_version="brain.Event:2")
+        if updates:
+            start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+            self._write(step=updates + 1, session_log=start)
 
     def add(self, row: Mapping[str, Cell], updates: int) -> None:
         """Write every number of a row."""
-        for name, value in row.items():
-            if isinstance(value, (int, float)):
-                self._writer.add_scalar(_grouped(name), value, updates)
+        values = [
+            self._summary.Value(tag=_grouped(name), simple_value=value)
+            for name, value in row.items()
+            if isinstance(value, (int, float))
+        ]
+        self._write(step=updates, summary=self._summary(value=values))
 
     def close(self) -> None:
         """Bring everything to the disk."""
-        self._writer.close()
+        try:
+            self._records.close()
+        except OSError as error:
+            raise cannot_write(self._path, error) from error
+
+    def _write(self, **contents: Any) -> None:
+        event = self._event(wall_time=time.time(), **contents)
+        try:
+            self._records.write(event.SerializeToString())
+            self._records.flush()
+        except OSError as error:
+            raise cannot_write(self._path, error) from error
 
 
 def _grouped(name: str) -> str:

@@ -1,5 +1,6 @@
 """Where a run keeps its things, under names that other tools know."""
 
+import contextlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,10 +44,11 @@ class RunFolder:
                 name = (logs / "latest_run.txt").read_text(encoding="utf-8").strip()
             except (OSError, UnicodeDecodeError):
                 raise UserError(f"no run to go on with in {logs}; train without --resume") from None
-        candidates = [Path(name), logs / name, *sorted((logs / "runs").glob(f"*/{name}"))]
-        for path in candidates:
-            if (path / "state.pt").is_file():
-                return cls(root, path)
+        approaches = sorted((logs / "runs").glob("*"))
+        for path in (Path(name), logs / name, *(approach / name for approach in approaches)):
+            with contextlib.suppress(OSError, ValueError):
+                if (path / "state.pt").is_file():
+                    return cls(root, path)
         raise UserError(f"--resume {name}: no run with a checkpoint there; look in {logs / 'runs'}")
 
     @property
@@ -91,6 +93,12 @@ class RunFolder:
     def policy(self, name: str) -> Path:
         """The newest policy of the newest run: `policy_seeker`, `policy_hider` or `policy`."""
         return self.root / "trainer" / f"{name}.pt"
+
+    def clear_leftovers(self) -> None:
+        """Remove what a killed run was writing (`files.write_whole`) and never put in its place."""
+        for path in self.path.rglob(".*"):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
     def mark_latest(self) -> None:
         """Let `latest_run.txt` name this run."""

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -10,12 +10,12 @@ import msgspec
 import torch
 
 from estragon.errors import UserError
-from estragon.files import write_json
+from estragon.files import write_json, write_whole
 from estragon.interrupts import StopRequest
 from estragon.learn.checkpoint import NOT_A_CHECKPOINT, damaged, load_checkpoint, save_checkpoint
 from estragon.learn.ladder import PAIRINGS, Ladder, Score, Stage
 from estragon.learn.metrics import COLUMNS, Board, Cell, Table, row_of
-from estragon.learn.opponents import RoleChoice
+from estragon.learn.opponents import LEAGUE, RoleChoice
 from estragon.learn.recipe import Recipe
 from estragon.learn.run_folder import RunFolder
 from estragon.learn.threads import Threads
@@ -85,8 +85,13 @@ class Session:
         saved = load_checkpoint(folder.state)
         try:
             task = _task_from(saved["task"])
+            kept = folder.path / Path(task.opponent).name
+            if task.opponent != LEAGUE and kept.is_file():
+                task = replace(task, opponent=str(kept))  # wherever the folder is by now
             recipe = Recipe(**saved["recipe"])
             chosen = device or torch.device(saved["device"])
+            if chosen.type == "cuda" and not torch.cuda.is_available():
+                raise UserError(f"{folder.state}: was trained on cuda; torch sees no CUDA here")
             session = cls(
                 folder, task, recipe, int(saved["steps"]), chosen, Threads(*saved["threads"])
             )
@@ -102,6 +107,7 @@ class Session:
             session.seconds = float(saved["seconds"])
         except NOT_A_CHECKPOINT as error:
             raise damaged(folder.state) from error
+        folder.clear_leftovers()
         return session
 
     def run(self, watcher: Watcher, stop: StopRequest) -> bool:
@@ -194,13 +200,12 @@ class Session:
     def _judge_what_is_due(self, watcher: Watcher, board: Board) -> None:
         """Judge the stage that the run has just reached, if it has reached one."""
         reached = sum(self.trainer.agent_steps >= share * self.steps for share in STAGES)
-        if reached <= len(self.ladder.stages):
+        name = f"{100 * STAGES[reached - 1]:.0f}%"
+        if self.ladder.stages and self.ladder.stages[-1].name == name:
             return
         policies = self.trainer.freeze()
         updates = self.trainer.updates
-        stage = Stage(
-            f"{100 * STAGES[reached - 1]:.0f}%", updates, self.trainer.agent_steps, policies
-        )
+        stage = Stage(name, updates, self.trainer.agent_steps, policies)
         for role, policy in policies.items():
             path = self.folder.checkpoint(role, updates)
             _save_both(path, {role: policy}, self.task.rules)
@@ -242,9 +247,16 @@ def start_session(
     if not 1 <= steps <= 10**12:
         raise UserError(f"--steps: expected 1 to {10**12}, got {steps}")
     threads = choose_threads(task, recipe)
-    kind = "league" if task.opponent == "league" else f"{task.role}-against-a-fixed-opponent"
+    kind = "league" if task.opponent == LEAGUE else f"{task.role}-against-a-fixed-opponent"
     folder = RunFolder.new(root, f"ppo-{kind}")
-    return Session(folder, task, recipe, steps, device, threads)
+    if task.opponent != LEAGUE and not task.opponent.startswith("bot:"):
+        # the run may well write its own policies over that file
+        kept = folder.path / f"opponent{Path(task.opponent).suffix}"
+        write_whole(kept, Path(task.opponent).read_bytes())
+        task = replace(task, opponent=str(kept))
+    session = Session(folder, task, recipe, steps, device, threads)
+    session.save()
+    return session
 
 
 def _save_both(path: Path, policies: dict[str, FrozenPolicy], rules: Rules) -> None:

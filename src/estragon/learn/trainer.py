@@ -207,6 +207,7 @@ class Trainer:
         for learner, state in zip(self.learners, saved["learners"], strict=True):
             learner.restore(state)
         self.league.pairs = [(seeker, hider) for seeker, hider in saved["league"]]
+        self.league.seen = 1 + self.updates // self.recipe.snapshot_every
         for block, arenas, tally in zip(
             self.blocks, saved["arenas"], saved["tallies"], strict=True
         ):

@@ -5,9 +5,6 @@ A file holds one role, or both. Reading one never runs code that it brings along
 
 import io
 import json
-import pickle
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,27 +14,12 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from estragon.errors import UserError
-from estragon.files import write_whole
+from estragon.files import check_archive, write_whole
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.roles import Role
 from estragon.tag.rules import Rules
 
 LARGEST_FILE = 64 * 2**20
-NOT_A_POLICY = (
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    MemoryError,
-    OverflowError,
-    RuntimeError,
-    pickle.UnpicklingError,
-    zipfile.BadZipFile,
-    zlib.error,
-    msgspec.MsgspecError,
-)
-"""All that numpy, torch, zipfile and msgspec raise at a file that is not theirs."""
 
 
 class Header(Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,12 +121,12 @@ def _read(path: Path) -> tuple[Header, dict[str, np.ndarray]]:
     except OSError as error:
         raise UserError(f"cannot read policy {path}: {error.strerror or error}") from error
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if sum(member.file_size for member in archive.infolist()) > LARGEST_FILE:
-                raise ValueError("unpacks to more than any policy of ours")
+        check_archive(data, LARGEST_FILE)
         header, arrays = _unpack_pt(data) if path.suffix == ".pt" else _unpack_npz(data)
         return msgspec.json.decode(header, type=Header), arrays
-    except NOT_A_POLICY as error:
+    except UserError:
+        raise
+    except Exception as error:  # numpy, torch and pickle raise all sorts at what is not theirs
         raise UserError(f"{path} is not an Estragon policy, or it is damaged") from error
 
 

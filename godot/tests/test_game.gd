@@ -34,7 +34,7 @@ func test_the_main_scene_starts_with_the_documented_game() -> void:
 	check_equal(_game.arenas.size(), 1, "arenas")
 	var arena: TagArena = _game.arenas[0]
 	check_equal(arena.position, Vector3.ZERO, "place")
-	check_equal(arena.game.layouts[0].name, "playground", "layout")
+	check_equal(arena.game.layouts[0].name, "colonnade", "layout")
 	check_equal(_game.rules.rule_set, "seek", "rules")
 	check_equal(arena.bodies.size(), 2, "bodies")
 	check_equal(arena.game.tick, 3, "a tick a frame")

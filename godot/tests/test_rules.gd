@@ -2,7 +2,7 @@ extends TagTest
 ## The game's numbers: what is read, what is derived, and what a wrong name is answered with.
 
 const LAYOUTS: Dictionary[String, int] = {
-	"playground": 5, "central_cross": 4, "four_corners": 4, "empty": 0
+	"colonnade": 16, "playground": 5, "central_cross": 4, "four_corners": 4, "empty": 0
 }
 
 
@@ -10,7 +10,7 @@ func test_the_default_game_is_the_documented_one() -> void:
 	var rules: TagRules = TagRules.read()
 	check_equal(rules.error, "", "error")
 	check_equal([rules.rule_set, rules.reward_profile], ["seek", "default"], "defaults")
-	check_equal(rules.default_layout, "playground", "layout")
+	check_equal(rules.default_layout, "colonnade", "layout")
 	check_equal([rules.speed, rules.acceleration, rules.jump_speed], [8.0, 20.0, 5.5], "agent")
 	check_equal([rules.rays, rules.eye_range, rules.eye_height], [36, 15.0, 0.25], "eyes")
 	check_equal([rules.limit_ticks, rules.decision_ticks], [600, 3], "episode")
@@ -30,7 +30,7 @@ func test_numbers_are_derived_as_documented() -> void:
 	check_equal(rules.stop_z, 10.0 - 0.5 - 0.001, "stop_z")
 	check_equal(rules.stop_floor, 0.5 + 0.001, "stop_floor")
 	check_equal(rules.reach_square, 0.25 * 0.25, "reach")
-	check_equal(rules.separation_square, 36.0, "separation")
+	check_equal(rules.separation_square, 64.0, "separation")
 	check_near(rules.turn_cos, cos(deg_to_rad(12.0)), 1e-13, "turn_cos")
 	check_near(rules.turn_sin, sin(deg_to_rad(12.0)), 1e-13, "turn_sin")
 	check_near(rules.cone_cos, 0.5, 1e-13, "cone_cos")

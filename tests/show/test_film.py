@@ -80,7 +80,7 @@ def test_a_film_of_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rule_set", "hider", "seconds", "verdict"),
     [
-        ("seek", "evader", 10.0, "tagged after 3.4 s"),
+        ("seek", "evader", 10.0, "tagged after 5.4 s"),
         ("seek", "evader", 2.0, "survived 2 s"),
         ("transfer", "evader", 2.0, "0 tags in 2 s"),
         ("transfer", "random", 3.0, "1 tag in 3 s"),

@@ -40,7 +40,7 @@ def test_pettingzoos_tests_pass(rules: str, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_an_episode_ends_once_and_says_why() -> None:
-    env = TagEnv(role="hider", opponent="bot:chaser")
+    env = TagEnv(role="hider", opponent="bot:chaser", layout="playground")
     reasons = set()
     for episode in range(40):
         env.reset(seed=episode)

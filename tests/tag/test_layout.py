@@ -50,7 +50,7 @@ def test_the_default_offers_something_to_hide_behind_and_something_to_jump_on() 
         ([box(0, 0, 2, 1.1, 2), box(5, 5, 2, 2.6, 2)], r"boxes\[1\].*jump from 1.1 m"),
         ([box(0, 0, 20, 2.8, 1)], "cut the floor into 2 parts"),
         ([box(0, 0, 20, 2.8, 20)], "no floor"),
-        ([box(0, 2, 20, 2.8, 16), box(2.5, -8, 15, 2.8, 4)], "m across, spawns need 6 m"),
+        ([box(0, 2, 20, 2.8, 16), box(2.5, -8, 15, 2.8, 4)], "m across, spawns need 8 m"),
         ([box(0, 0, 2, -1, 2)], "size_m"),
         ([{"at_m": [0], "size_m": [1, 1, 1]}], "at_m"),
         ([{"at_m": [0, 0], "size_m": [1, 1, 1], "colour": "red"}], "colour"),

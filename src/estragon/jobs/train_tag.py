@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
     from estragon.learn.session import Session
+    from estragon.learn.trainer import Task
     from estragon.tag.rules import Rules
 
 STEPS = 30_000_000
@@ -60,7 +61,7 @@ class TrainTag:
     output: Path = Path()
     """The folder for trainer/, charts/ and the film."""
     film: bool = True
-    """Make a film with one match of every stage."""
+    """Make a film: the same match at five stages of the training."""
     probe_steps: int = PROBE_STEPS
     """How long a newcomer may study each finished policy, to see how far it can be exploited; 0
     leaves it out."""
@@ -105,7 +106,7 @@ class TrainTag:
         session.folder.mark_latest()
         return session
 
-    def _task(self) -> Any:
+    def _task(self) -> "Task":
         from estragon.learn.opponents import LEAGUE, fixed_rivals, resolve_opponent
         from estragon.learn.trainer import Task
         from estragon.tag.arenas import SEEDS

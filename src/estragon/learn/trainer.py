@@ -88,9 +88,7 @@ class Trainer:
             torch_threads: threads inside each torch call; what is learned depends on it.
         """
         recipe.check()
-        torch.set_num_threads(
-            torch_threads
-        )  # of the thread that judges; the workers have their own
+        torch.set_num_threads(torch_threads)  # here, where policies are judged
         self.task, self.recipe, self.steps = task, recipe, steps
         self.updates = 0
         self.agent_steps = 0

@@ -14,6 +14,7 @@ from estragon.learn.opponents import (
     sides_of,
     sparring_partners,
 )
+from estragon.tag.arenas import Arenas
 from estragon.tag.bots import Bot
 from estragon.tag.policy_files import save_policies
 from tests.learn.staging import beginners, short_rules
@@ -89,7 +90,11 @@ def test_bots_and_files_as_opponents(tmp_path: Path) -> None:
 
 
 def test_sparring_partners_play_the_role_they_are_good_at() -> None:
-    pair = sparring_partners(RULES)
-    assert isinstance(pair.seeker, Bot)
-    assert isinstance(pair.hider, Bot)
-    assert (pair.seeker.name, pair.hider.name) == ("bot:chaser", "bot:evader")
+    seekers, evader = sparring_partners(RULES)
+    assert isinstance(evader, Bot)
+    assert evader.name == "bot:evader"
+    seen = Arenas(20, rules=RULES, threads=1).reset()[:, 0].copy()
+    assert seekers is not None
+    actions = seekers.act(seen)
+    np.testing.assert_array_equal(actions[:5], Bot("random", RULES).act(seen)[:5])
+    np.testing.assert_array_equal(actions[5:], Bot("chaser", RULES).act(seen)[5:])

@@ -17,6 +17,9 @@ LEAGUE = "league"
 RoleChoice = Literal["seeker", "hider", "both"]
 USUAL_BOTS = {"seeker": "bot:evader", "hider": "bot:chaser"}
 """Whom a role that learns alone plays against."""
+RANDOM_SHARE = 0.25
+"""Of the seekers that spar with the hider, how many play at random: one who only ever met hunters
+does not expect them."""
 
 
 class Rival(Protocol):
@@ -81,9 +84,23 @@ def sides_of(count: int, role: RoleChoice, opponent: str, past: float, sparring:
     return Sides(count, 0, 0) if role == "seeker" else Sides(0, 0, count)
 
 
+class Bots:
+    """Scripted players who share a batch: of its first rows some are played at random."""
+
+    def __init__(self, name: str, rules: Rules) -> None:
+        """The bot called `name`, and the random one."""
+        self._bot, self._random = (Bot(kind, rules, threads=1) for kind in (name, "random"))
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
+        random = round(len(observations) * RANDOM_SHARE)
+        parts = [self._random.act(observations[:random]), self._bot.act(observations[random:])]
+        return np.concatenate(parts)
+
+
 def sparring_partners(rules: Rules) -> RivalPair:
     """The scripted players that a league keeps: they do not follow its fashions."""
-    return RivalPair(Bot("chaser", rules, threads=1), Bot("evader", rules, threads=1))
+    return RivalPair(Bots("chaser", rules), Bot("evader", rules, threads=1))
 
 
 def resolve_opponent(opponent: str | None, role: RoleChoice, rules: Rules) -> str:

@@ -109,8 +109,48 @@ def _growth(setup: Setup, seconds: float) -> list[Figure]:
 
 def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
     """Seconds of training until the seeker and the hider beat the bots that play against them."""
-    with closing(_trainer(setup, RECIPE)) as trainer:
-        # Judged in torch, as SB3 is; the policies play as they are shown, without chance.
+    ours = _learn(setup, "ours", RECIPE, cap_sec)
+    bots_only = _learn(setup, "ours, bots only", replace(RECIPE, past=0.0, sparring=1.0), cap_sec)
+    models = {role: TunedSb3(role, RECIPE, STEPS // 2, setup.sb3_threads) for role in ROLES}
+    pupils = [
+        Pupil(setup.task, model.update, lambda role=role, model=model: {role: model})
+        for role, model in models.items()
+    ]
+    sb3 = learn_until_strong("SB3", pupils, cap_sec)
+    ours_note = f"league; {RECIPE.sparring:.0%} of the arenas against the bots that judge"
+    bots_note = "every arena against the bots that judge, as SB3"
+    sb3_note = "two models, each only against the bot that judges it, which is easier than a league"
+    goal = f"goal: {STRONG:.0%} of {MATCHES} matches each"
+    return [
+        _figure("seconds_to_strength", ours.seconds, "s", f"{_told(ours)}; {goal}; {ours_note}"),
+        _figure(
+            "seconds_to_strength_bots_only",
+            bots_only.seconds,
+            "s",
+            f"{_told(bots_only)}; {bots_note}",
+        ),
+        _figure("sb3_seconds_to_strength", sb3.seconds, "s", f"{_told(sb3)}; {sb3_note}"),
+        _figure(
+            "sb3_over_ours_seconds_to_strength",
+            sb3.seconds / ours.seconds,
+            "×",
+            _doubt(ours, sb3),
+        ),
+        _figure(
+            "sb3_over_ours_seconds_to_strength_bots_only",
+            sb3.seconds / bots_only.seconds,
+            "×",
+            _doubt(bots_only, sb3),
+        ),
+    ]
+
+
+def _learn(setup: Setup, name: str, recipe: Recipe, cap_sec: float) -> Learned:
+    """Train ours until it is strong.
+
+    Judged in torch, as SB3 is; the policies play as they are shown, without chance.
+    """
+    with closing(_trainer(setup, recipe)) as trainer:
         both = Pupil(
             setup.task,
             trainer.update,
@@ -119,22 +159,7 @@ def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
                 for role, learner in zip(ROLES, trainer.learners, strict=True)
             },
         )
-        ours = learn_until_strong("ours", [both], cap_sec)
-    models = {role: TunedSb3(role, RECIPE, STEPS // 2, setup.sb3_threads) for role in ROLES}
-    pupils = [
-        Pupil(setup.task, model.update, lambda role=role, model=model: {role: model})
-        for role, model in models.items()
-    ]
-    sb3 = learn_until_strong("SB3", pupils, cap_sec)
-    ours_note = f"league; {RECIPE.sparring:.0%} of the arenas against the bots that judge"
-    sb3_note = "two models, each only against the bot that judges it, which is easier"
-    doubt = _doubt(ours, sb3)
-    goal = f"goal: {STRONG:.0%} of {MATCHES} matches each"
-    return [
-        _figure("seconds_to_strength", ours.seconds, "s", f"{_told(ours)}; {goal}; {ours_note}"),
-        _figure("sb3_seconds_to_strength", sb3.seconds, "s", f"{_told(sb3)}; {sb3_note}"),
-        _figure("sb3_over_ours_seconds_to_strength", sb3.seconds / ours.seconds, "×", doubt),
-    ]
+        return learn_until_strong(name, [both], cap_sec)
 
 
 def _told(learned: Learned) -> str:

@@ -30,8 +30,10 @@ TRAINING = [
     "train_agent_steps_per_s_4096",
     "train_growth_256_to_4096",
     "seconds_to_strength",
+    "seconds_to_strength_bots_only",
     "sb3_seconds_to_strength",
     "sb3_over_ours_seconds_to_strength",
+    "sb3_over_ours_seconds_to_strength_bots_only",
 ]
 if sys.platform != "win32":
     TRAINING.append("train_peak_memory_mb")

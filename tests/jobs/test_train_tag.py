@@ -18,6 +18,8 @@ import torch
 
 from estragon.cli import main
 from estragon.learn.checkpoint import load_checkpoint
+from estragon.learn.run_folder import RunFolder
+from estragon.locks import locked
 from estragon.tag.policy_files import load_policies, save_policies
 from tests.jobs.staging import (
     COMMAND,
@@ -297,3 +299,19 @@ def test_a_damaged_run_is_one_line_from_the_command_too(
         assert "state.pt is not a checkpoint" in complaint
         assert path.read_bytes() == contents
     assert not (root / "sprung").exists()
+
+
+@POSIX
+@pytest.mark.slow
+def test_a_run_is_trained_by_one_process_at_a_time(
+    interrupted: Ended, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(interrupted.root)
+    run = RunFolder.find(interrupted.root, "latest")
+    before = run.state.read_bytes()
+    with locked(run.lock, timeout_sec=0.0):
+        assert main(["train", "tag", "--resume"]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.count("\n") == 1
+    assert "which another process holds" in complaint
+    assert run.state.read_bytes() == before

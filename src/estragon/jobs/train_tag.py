@@ -1,5 +1,6 @@
 """`estragon train tag`: teach a seeker and a hider, and leave what a person wants to look at."""
 
+import contextlib
 import dataclasses
 import platform
 import sys
@@ -14,6 +15,7 @@ from estragon.errors import UserError
 from estragon.files import ensure_writable
 from estragon.interrupts import deferred_interrupts
 from estragon.learn.recipe import Recipe
+from estragon.locks import locked
 from estragon.options import optional
 
 if TYPE_CHECKING:
@@ -72,21 +74,22 @@ class TrainTag:
         from estragon.jobs.training_end import finish
         from estragon.learn.display import Display
 
-        session = self._session()
-        self._tell_start(session)
-        with Display(session) as display, deferred_interrupts(display.say) as stop:
-            finished = session.run(display, stop)
-        if not finished:
-            print(
-                f"stopped at {session.trainer.agent_steps:,} of {session.steps:,} steps; "
-                f"everything is saved: --resume goes on",
-                file=sys.stderr,
-            )
-            return INTERRUPTED
-        finish(session, film=self.film, probe_steps=self.probe_steps)
+        with contextlib.ExitStack() as alone:
+            session = self._session(alone)
+            self._tell_start(session)
+            with Display(session) as display, deferred_interrupts(display.say) as stop:
+                finished = session.run(display, stop)
+            if not finished:
+                print(
+                    f"stopped at {session.trainer.agent_steps:,} of {session.steps:,} steps; "
+                    f"everything is saved: --resume goes on",
+                    file=sys.stderr,
+                )
+                return INTERRUPTED
+            finish(session, film=self.film, probe_steps=self.probe_steps)
         return 0
 
-    def _session(self) -> "Session":
+    def _session(self, alone: contextlib.ExitStack) -> "Session":
         from estragon.learn.run_folder import RunFolder
         from estragon.learn.session import Session, start_session
         from estragon.learn.threads import choose_threads
@@ -96,12 +99,14 @@ class TrainTag:
         ensure_writable(self.output / "trainer" / "policy.pt")
         if self.resume:
             folder = RunFolder.find(self.output, self.run_id or "latest")
+            alone.enter_context(locked(folder.lock, timeout_sec=0.0))
             return Session.resume(folder, None)
         if self.run_id is not None:
             raise UserError(f"--run-id {self.run_id}: only together with --resume")
         session = start_session(
             self.output, self._task(), self.recipe, self.steps, self._device(), choose_threads
         )
+        alone.enter_context(locked(session.folder.lock, timeout_sec=0.0))
         session.write_metadata(_about_here(self.layout))
         session.folder.mark_latest()
         return session

@@ -62,6 +62,11 @@ class RunFolder:
         return self.path / "state.pt"
 
     @property
+    def lock(self) -> Path:
+        """Held by the process that trains."""
+        return self.path / "lock"
+
+    @property
     def metrics(self) -> Path:
         """One row an update."""
         return self.path / "metrics.csv"

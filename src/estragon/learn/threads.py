@@ -1,7 +1,9 @@
 """Which threads to learn on, found out by trying before the run starts.
 
 Two workers with one torch thread each meet only twice an update, so a busy neighbour costs its
-share and no more; one torch call spread over threads waits for the slowest at every layer.
+share and no more; one torch call spread over threads waits for the slowest at every layer, and
+would learn other bits. So torch gets one thread, and a seed means the same run on every machine
+with the same processor's arithmetic.
 """
 
 import time
@@ -34,8 +36,6 @@ def choose_threads(task: Task, recipe: Recipe) -> Threads:
     if cores == 1:
         return Threads(1, 1)
     candidates = [Threads(min(BLOCKS, cores), 1), Threads(1, 1)]
-    if cores >= 2 * BLOCKS:
-        candidates.append(Threads(BLOCKS, cores // BLOCKS))
     small = replace(recipe, arenas=min(recipe.arenas, 256), horizon=min(recipe.horizon, 16))
     best, shortest = candidates[0], _try(task, small, candidates[0])
     for threads in candidates[1:]:

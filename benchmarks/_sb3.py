@@ -1,4 +1,4 @@
-"""Stable-Baselines3's PPO on the same game: as its users begin, and set up like our recipe."""
+"""Stable-Baselines3's PPO on the same game: as its users begin, tuned, and with all of ours."""
 
 import time
 import warnings
@@ -20,7 +20,7 @@ from estragon.tag.frozen import CLIP, SHY_OF_JUMPING, moves_in_heading_frame
 from estragon.tag.match import GOING_ON
 from estragon.tag.observation import FORWARD
 from estragon.tag.roles import Role
-from estragon.tag.rules import ACTION_SIZE
+from estragon.tag.rules import ACTION_SIZE, load_rules
 from estragon.tag.vector_env import TagVectorEnv
 
 try:
@@ -38,6 +38,8 @@ DEFAULT_ENV = "Estragon/TagSeeker-v0"
 TRIAL_UPDATES, TRIAL_HORIZON = 3, 4
 KL_SLACK = 1.5
 """SB3 stops an update at this many times its `target_kl`."""
+SB3_RECIPE = Recipe(arenas=512, horizon=64, epochs=4, minibatch=4096, learning_rate=7e-4)
+"""What was found to suit SB3's own policy: see docs/training.md."""
 
 
 class HeadingFrame:
@@ -68,22 +70,15 @@ class HeadingFrame:
 class ArenasAsVecEnv(VecEnv):
     """Arenas in which SB3 plays one role and the usual bot the other, on all cores."""
 
-    def __init__(self, role: Role, recipe: Recipe) -> None:
-        """Prepare as many arenas as the recipe says, rewards scaled as it says."""
-        self._many = TagVectorEnv(recipe.arenas, role)
-        self._reward_scale = np.float32(recipe.reward_scale)
-        size = self._many.arenas.rules.observation.size
-        self.frame = HeadingFrame(size)
-        self._agents = np.full(recipe.arenas, self._many.me)
-        self._picks = np.zeros((recipe.arenas, 2), dtype=np.int64)
+    def __init__(self, role: Role, arenas: int, reward_scale: float) -> None:
+        """Prepare the arenas; the environment's own observations and Box actions."""
+        self._many = TagVectorEnv(arenas, role)
+        self._reward_scale = np.float32(reward_scale)
+        self._actions = np.zeros((arenas, ACTION_SIZE), dtype=np.float32)
         # Every end is a termination, so PPO never asks for the last sight of an episode: one
         # empty info for all is the least that SB3 can be made to go through.
-        self._infos: list[dict[str, Any]] = [{}] * recipe.arenas
-        super().__init__(
-            recipe.arenas,
-            spaces.Box(-CLIP, CLIP, (size,), np.float32),
-            spaces.MultiDiscrete([len(self.frame.moves), 2]),
-        )
+        self._infos: list[dict[str, Any]] = [{}] * arenas
+        super().__init__(arenas, *self._spaces())
 
     def reset(self) -> np.ndarray:
         """Begin with seed 0, as our trainer does."""
@@ -91,13 +86,12 @@ class ArenasAsVecEnv(VecEnv):
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take note of the moves; `step_wait` plays them."""
-        self._picks = actions
+        self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """One decision in every arena."""
         many = self._many
-        forward = many.arenas.observations[:, many.me, FORWARD : FORWARD + 2]
-        results = many.arenas.step(many.with_opponent(self.frame.act(self._picks, forward)))
+        results = many.arenas.step(many.with_opponent(self._move(self._actions)))
         rewards = results.rewards[:, many.me] * self._reward_scale
         return self._see(results.observations), rewards, results.ends != GOING_ON, self._infos
 
@@ -120,8 +114,36 @@ class ArenasAsVecEnv(VecEnv):
         """Nothing is wrapped."""
         return [False] * self.num_envs
 
+    def _spaces(self) -> tuple[gymnasium.Space, gymnasium.Space]:
+        return self._many.single_observation_space, self._many.single_action_space
+
+    def _see(self, observations: np.ndarray) -> np.ndarray:
+        return observations[:, self._many.me].copy()
+
+    def _move(self, actions: np.ndarray) -> np.ndarray:
+        return actions
+
+
+class ArenasInHeadingFrame(ArenasAsVecEnv):
+    """The same, seen and moved in the way that our policies have built in."""
+
+    def __init__(self, role: Role, arenas: int, reward_scale: float) -> None:
+        """Prepare the arenas and the turning."""
+        self.frame = HeadingFrame(load_rules().observation.size)
+        super().__init__(role, arenas, reward_scale)
+        self._agents = np.full(arenas, self._many.me)
+
+    def _spaces(self) -> tuple[gymnasium.Space, gymnasium.Space]:
+        size = self._many.arenas.rules.observation.size
+        sight = spaces.Box(-CLIP, CLIP, (size,), np.float32)
+        return sight, spaces.MultiDiscrete([len(self.frame.moves), 2])
+
     def _see(self, observations: np.ndarray) -> np.ndarray:
         return self.frame.see(observations, self._agents)
+
+    def _move(self, actions: np.ndarray) -> np.ndarray:
+        forward = self._many.arenas.observations[:, self._many.me, FORWARD : FORWARD + 2]
+        return self.frame.act(actions, forward)
 
 
 class Trunk(BaseFeaturesExtractor):
@@ -162,28 +184,35 @@ class DefaultSb3:
         self._model.get_env().close()
 
 
-class TunedSb3:
-    """PPO with our recipe, our network and our arenas: only the trainer is SB3's."""
+class LearnsOneRole:
+    """A PPO of SB3 that learns a role against the usual bot, with a learning rate that falls."""
 
-    def __init__(self, role: Role, recipe: Recipe, budget: int, threads: int) -> None:
-        """Prepare to learn `role` against its usual bot.
-
-        Args:
-            role: what to learn.
-            recipe: everything that SB3 has a place for.
-            budget: agent-steps over which the learning rate falls.
-            threads: of torch; the arenas have all cores.
-        """
+    def __init__(self, recipe: Recipe, budget: int, threads: int) -> None:
+        """Fall over `budget` agent-steps; torch gets `threads`, the arenas all cores."""
         self.agent_steps = 0
         self._recipe, self._budget, self._threads = recipe, budget, threads
-        env = ArenasAsVecEnv(role, recipe)
-        self._frame = env.frame
+        self._model: PPO
+
+    def update(self) -> int:
+        """Play and learn once; returns the agent-steps."""
+        steps = _update(self._model, self._threads)
+        self.agent_steps += steps
+        return steps
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        """The policy's own choice, without chance: (rows, 3) float32 for (rows, size) float32."""
+        actions, _ = self._model.predict(observations, deterministic=True)
+        return actions
+
+    def _make(self, env: VecEnv, **options: Any) -> PPO:
+        """PPO with everything of the recipe that SB3 has a place for."""
+        recipe = self._recipe
         rows = recipe.arenas * recipe.horizon
         parts = max(1, round(rows / recipe.minibatch))
         with warnings.catch_warnings():
             # The last of the equal parts may lack a few rows; SB3 would rather it did not.
             warnings.filterwarnings("ignore", "You have specified a mini-batch size")
-            self._model = PPO(
+            model = PPO(
                 "MlpPolicy",
                 env,
                 learning_rate=lambda _: self._learning_rate(),
@@ -197,37 +226,54 @@ class TunedSb3:
                 vf_coef=recipe.value_weight,
                 max_grad_norm=recipe.gradient_limit,
                 target_kl=recipe.divergence_limit / KL_SLACK,
-                policy_kwargs={
-                    "net_arch": [],
-                    "features_extractor_class": Trunk,
-                    "features_extractor_kwargs": {"hidden": recipe.hidden},
-                    "ortho_init": True,
-                    "optimizer_kwargs": {"eps": 1e-5, "fused": True},
-                },
                 device="cpu",
                 seed=0,
+                **options,
             )
-        with torch.no_grad():
-            self._model.policy.action_net.bias[-1] = SHY_OF_JUMPING
-        self._model.set_logger(Logger(None, []))
-
-    def update(self) -> int:
-        """Play and learn once; returns the agent-steps."""
-        steps = _update(self._model, self._threads)
-        self.agent_steps += steps
-        return steps
-
-    def act(self, observations: np.ndarray) -> np.ndarray:
-        """The policy's own choice, without chance: (rows, 3) float32 for (rows, size) float32."""
-        rows = len(observations)
-        features = self._frame.see(observations[:, None], np.zeros(rows, dtype=np.int64))
-        picks, _ = self._model.predict(features, deterministic=True)
-        return self._frame.act(picks, observations[:, FORWARD : FORWARD + 2])
+        model.set_logger(Logger(None, []))
+        return model
 
     def _learning_rate(self) -> float:
         share = min(1.0, self.agent_steps / self._budget)
         start, end = self._recipe.learning_rate, self._recipe.final_learning_rate
         return start + share * (end - start)
+
+
+class TunedSb3(LearnsOneRole):
+    """PPO and policy of SB3 on the environment as it is, with settings that suit it."""
+
+    def __init__(self, role: Role, budget: int, threads: int, recipe: Recipe = SB3_RECIPE) -> None:
+        """Prepare to learn `role` against its usual bot."""
+        super().__init__(recipe, budget, threads)
+        self._model = self._make(ArenasAsVecEnv(role, recipe.arenas, recipe.reward_scale))
+
+
+class Sb3WithOurs(LearnsOneRole):
+    """PPO with our recipe, network, frame and moves: only the trainer is SB3's."""
+
+    def __init__(self, role: Role, recipe: Recipe, budget: int, threads: int) -> None:
+        """Prepare to learn `role` against its usual bot."""
+        super().__init__(recipe, budget, threads)
+        env = ArenasInHeadingFrame(role, recipe.arenas, recipe.reward_scale)
+        self._frame = env.frame
+        self._model = self._make(
+            env,
+            policy_kwargs={
+                "net_arch": [],
+                "features_extractor_class": Trunk,
+                "features_extractor_kwargs": {"hidden": recipe.hidden},
+                "ortho_init": True,
+                "optimizer_kwargs": {"eps": 1e-5, "fused": True},
+            },
+        )
+        with torch.no_grad():
+            self._model.policy.action_net.bias[-1] = SHY_OF_JUMPING
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        """The policy's own choice, without chance: (rows, 3) float32 for (rows, size) float32."""
+        rows = len(observations)
+        features = self._frame.see(observations[:, None], np.zeros(rows, dtype=np.int64))
+        return self._frame.act(super().act(features), observations[:, FORWARD : FORWARD + 2])
 
 
 def faster_threads(recipe: Recipe) -> int:
@@ -238,7 +284,7 @@ def faster_threads(recipe: Recipe) -> int:
     small = replace(recipe, horizon=TRIAL_HORIZON)
     shortest = {}
     for threads in {1, available_cores()}:
-        model = TunedSb3("seeker", small, 10**9, threads)
+        model = Sb3WithOurs("seeker", small, 10**9, threads)
         spent = []
         for _ in range(1 + TRIAL_UPDATES):
             start = time.perf_counter()

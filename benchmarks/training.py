@@ -21,12 +21,19 @@ from estragon.learn.rivals import PolicyRival
 from estragon.learn.threads import Threads, choose_threads
 from estragon.learn.trainer import Task, Trainer
 from estragon.tag.layout import load_layouts
-from estragon.tag.roles import ROLES
+from estragon.tag.roles import ROLES, Role
 from estragon.tag.rules import load_rules
 
 sys.path.insert(0, str(paths.checkout()))
 try:
-    from benchmarks._sb3 import DefaultSb3, TunedSb3, faster_threads
+    from benchmarks._sb3 import (
+        SB3_RECIPE,
+        DefaultSb3,
+        LearnsOneRole,
+        Sb3WithOurs,
+        TunedSb3,
+        faster_threads,
+    )
     from benchmarks._strength import MATCHES, STRONG, Learned, Pupil, learn_until_strong
 finally:
     sys.path.pop(0)
@@ -74,22 +81,25 @@ def _beside_sb3(setup: Setup, seconds: float) -> list[Figure]:
     with ExitStack() as stack:
         trainer = stack.enter_context(closing(_trainer(setup, RECIPE)))
         default = stack.enter_context(closing(DefaultSb3(setup.sb3_threads)))
-        tuned = TunedSb3("seeker", RECIPE, STEPS // 2, setup.sb3_threads)
-        default.update()  # one is enough to be warm: hundreds of decisions and gradient steps
-        tuned.update()
-        rates = _take_turns(
-            {"ours": _updates(trainer), "default": default.update, "tuned": tuned.update}, seconds
-        )
+        tuned = TunedSb3("seeker", STEPS // 2, setup.sb3_threads)
+        with_ours = Sb3WithOurs("seeker", RECIPE, STEPS // 2, setup.sb3_threads)
+        sides = {"default": default.update, "tuned": tuned.update, "with_ours": with_ours.update}
+        for update in sides.values():
+            update()  # one is enough to be warm: hundreds of decisions and gradient steps
+        rates = _take_turns({"ours": _updates(trainer), **sides}, seconds)
     workers, each = setup.threads
     own = f"{RECIPE.arenas} × {AGENTS} × {REPEAT}, {workers} workers, torch threads: {each}"
     default_note = f"MlpPolicy, DummyVecEnv, Box actions, torch threads: {setup.sb3_threads}"
-    tuned_note = f"our recipe, network, moves, arenas, torch threads: {setup.sb3_threads}"
+    tuned_note = f"MlpPolicy, Box actions, our arenas, torch threads: {setup.sb3_threads}"
+    with_ours_note = f"our recipe, network, moves, arenas, torch threads: {setup.sb3_threads}"
     return [
         _rate("train_agent_steps_per_s", rates["ours"], RECIPE.arenas, f"{own}, learners only"),
         _rate("sb3_default_agent_steps_per_s", rates["default"], 1, default_note),
-        _rate("sb3_tuned_agent_steps_per_s", rates["tuned"], RECIPE.arenas, tuned_note),
+        _rate("sb3_tuned_agent_steps_per_s", rates["tuned"], SB3_RECIPE.arenas, tuned_note),
+        _rate("sb3_with_ours_agent_steps_per_s", rates["with_ours"], RECIPE.arenas, with_ours_note),
         _figure("train_over_sb3_default", rates["ours"] / rates["default"], "×"),
         _figure("train_over_sb3_tuned", rates["ours"] / rates["tuned"], "×"),
+        _figure("train_over_sb3_with_ours", rates["ours"] / rates["with_ours"], "×"),
     ]
 
 
@@ -111,38 +121,49 @@ def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
     """Seconds of training until the seeker and the hider beat the bots that play against them."""
     ours = _learn(setup, "ours", RECIPE, cap_sec)
     bots_only = _learn(setup, "ours, bots only", replace(RECIPE, past=0.0, sparring=1.0), cap_sec)
-    models = {role: TunedSb3(role, RECIPE, STEPS // 2, setup.sb3_threads) for role in ROLES}
+    threads = setup.sb3_threads
+    with_ours = _learn_with_sb3(
+        setup,
+        "SB3 with ours",
+        lambda role: Sb3WithOurs(role, RECIPE, STEPS // 2, threads),
+        cap_sec,
+    )
+    tuned = _learn_with_sb3(
+        setup, "SB3 tuned", lambda role: TunedSb3(role, STEPS // 2, threads), cap_sec
+    )
+    goal = f"goal: {STRONG:.0%} of {MATCHES} matches each"
+    league_note = f"league; {RECIPE.sparring:.0%} of the arenas against the bots that judge"
+    bots_note = "every arena against the bots that judge, as SB3"
+    tuned_note = "SB3's own policy; each role only against the bot that judges it"
+    with_ours_note = "SB3's trainer with our recipe, network, frame and moves; the same opponents"
+    shown = {
+        "seconds_to_strength": (ours, f"{goal}; {league_note}"),
+        "seconds_to_strength_bots_only": (bots_only, bots_note),
+        "sb3_tuned_seconds_to_strength": (tuned, tuned_note),
+        "sb3_with_ours_seconds_to_strength": (with_ours, with_ours_note),
+    }
+    figures = [
+        _figure(name, learned.seconds, "s", f"{_told(learned)}; {note}")
+        for name, (learned, note) in shown.items()
+    ]
+    for name, sb3 in (("sb3_tuned", tuned), ("sb3_with_ours", with_ours)):
+        for suffix, mine in (("", ours), ("_bots_only", bots_only)):
+            times = sb3.seconds / mine.seconds
+            ratio = f"{name}_over_ours_seconds_to_strength{suffix}"
+            figures.append(_figure(ratio, times, "×", _doubt(mine, sb3)))
+    return figures
+
+
+def _learn_with_sb3(
+    setup: Setup, name: str, make: Callable[[Role], LearnsOneRole], cap_sec: float
+) -> Learned:
+    """Train a model of SB3 for each role, in turns, until both are strong."""
+    models = {role: make(role) for role in ROLES}
     pupils = [
         Pupil(setup.task, model.update, lambda role=role, model=model: {role: model})
         for role, model in models.items()
     ]
-    sb3 = learn_until_strong("SB3", pupils, cap_sec)
-    ours_note = f"league; {RECIPE.sparring:.0%} of the arenas against the bots that judge"
-    bots_note = "every arena against the bots that judge, as SB3"
-    sb3_note = "two models, each only against the bot that judges it, which is easier than a league"
-    goal = f"goal: {STRONG:.0%} of {MATCHES} matches each"
-    return [
-        _figure("seconds_to_strength", ours.seconds, "s", f"{_told(ours)}; {goal}; {ours_note}"),
-        _figure(
-            "seconds_to_strength_bots_only",
-            bots_only.seconds,
-            "s",
-            f"{_told(bots_only)}; {bots_note}",
-        ),
-        _figure("sb3_seconds_to_strength", sb3.seconds, "s", f"{_told(sb3)}; {sb3_note}"),
-        _figure(
-            "sb3_over_ours_seconds_to_strength",
-            sb3.seconds / ours.seconds,
-            "×",
-            _doubt(ours, sb3),
-        ),
-        _figure(
-            "sb3_over_ours_seconds_to_strength_bots_only",
-            sb3.seconds / bots_only.seconds,
-            "×",
-            _doubt(bots_only, sb3),
-        ),
-    ]
+    return learn_until_strong(name, pupils, cap_sec)
 
 
 def _learn(setup: Setup, name: str, recipe: Recipe, cap_sec: float) -> Learned:

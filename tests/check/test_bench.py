@@ -23,17 +23,22 @@ TRAINING = [
     "train_agent_steps_per_s",
     "sb3_default_agent_steps_per_s",
     "sb3_tuned_agent_steps_per_s",
+    "sb3_with_ours_agent_steps_per_s",
     "train_over_sb3_default",
     "train_over_sb3_tuned",
+    "train_over_sb3_with_ours",
     "train_agent_steps_per_s_256",
     "train_agent_steps_per_s_1024",
     "train_agent_steps_per_s_4096",
     "train_growth_256_to_4096",
     "seconds_to_strength",
     "seconds_to_strength_bots_only",
-    "sb3_seconds_to_strength",
-    "sb3_over_ours_seconds_to_strength",
-    "sb3_over_ours_seconds_to_strength_bots_only",
+    "sb3_tuned_seconds_to_strength",
+    "sb3_with_ours_seconds_to_strength",
+    "sb3_tuned_over_ours_seconds_to_strength",
+    "sb3_tuned_over_ours_seconds_to_strength_bots_only",
+    "sb3_with_ours_over_ours_seconds_to_strength",
+    "sb3_with_ours_over_ours_seconds_to_strength_bots_only",
 ]
 if sys.platform != "win32":
     TRAINING.append("train_peak_memory_mb")
@@ -68,7 +73,7 @@ def test_training_is_measured_beside_stable_baselines(tmp_path: Path) -> None:
         assert set(figure) == KEYS
         assert math.isfinite(figure["value"])
         assert figure["value"] > 0
-    for name in ("seconds_to_strength", "sb3_seconds_to_strength"):
+    for name in ("seconds_to_strength", "sb3_tuned_seconds_to_strength"):
         assert figures[name]["value"] == pytest.approx(0.9)
         assert "not reached: seeker " in figures[name]["note"]
         assert ", hider " in figures[name]["note"]

@@ -51,7 +51,7 @@ def test_rows_belong_to_the_role_that_acted(rule_set: str) -> None:
         before = block.arenas.arenas["seeker"].copy()
         play(block)
         swaps += int((block.arenas.arenas["seeker"] != before).sum())
-        rows = [block.batch(role) for role in (SEEKER, HIDER)]
+        rows = [block.batch(role, 1.0) for role in (SEEKER, HIDER)]
         assert (rows[SEEKER].features[:, it] == 1.0).all()
         assert (rows[SEEKER].features[:, not_it] == 0.0).all()
         assert (rows[HIDER].features[:, it] == 0.0).all()
@@ -83,7 +83,7 @@ def test_rows_are_those_of_the_learning_agents_whatever_their_role(rule_set: str
                 observations[(is_seeker == (role == SEEKER)) & block.sides.learns()]
                 for observations, is_seeker in seen
             ]
-            rows = block.batch(role).features
+            rows = block.batch(role, 1.0).features
             assert np.array_equal(rows[:, rays], np.concatenate(expected)[:, rays])
 
 
@@ -115,7 +115,7 @@ def test_the_moments_are_those_of_the_rows_sampled() -> None:
     block = block_of(task_of(rules=rules))
     play(block)
     for role in (SEEKER, HIDER):
-        moments, rows = block.moments(role), block.batch(role).features
+        moments, rows = block.moments(role), block.batch(role, 1.0).features
         sampled = len(range(0, DECISIONS, SAMPLED_EVERY))
         assert moments.rows == sampled * len(rows) // DECISIONS
         first = rows.astype(np.float64)[: moments.rows]
@@ -144,6 +144,6 @@ def test_the_same_generator_plays_the_same() -> None:
     one, same, other = (block_of(task_of()) for _ in range(3))
     for block, seed in ((one, 1), (same, 1), (other, 2)):
         play(block, 3, seed)
-    left, right, different = (block.batch(SEEKER) for block in (one, same, other))
+    left, right, different = (block.batch(SEEKER, 1.0) for block in (one, same, other))
     assert all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
     assert not np.array_equal(left.features, different.features)

@@ -12,6 +12,7 @@ from estragon.learn.trainer import Task, Trainer
 from estragon.tag.arenas import Results
 from estragon.tag.match import GOING_ON
 from estragon.tag.policy_files import save_policies
+from estragon.tag.roles import HIDER, SEEKER
 from tests.learn.staging import (
     RECIPE,
     STEPS_PER_UPDATE,
@@ -208,17 +209,17 @@ def spy_on(block: Block, ended: list[int]) -> None:
 
 
 def test_the_role_that_always_wins_waits_for_the_other() -> None:
-    for seeker_share, (waits, learns) in ((1.0, (0, 1)), (0.0, (1, 0))):
-        trainer = trainer_of(balancing=1.0)
+    for seeker_share, patience in ((1.0, [0.0, 1.0]), (0.75, [0.5, 1.0]), (0.0, [1.0, 0.0])):
+        trainer = trainer_of(balancing=1.0, past=0.3, sparring=0.3)
         trainer.seeker_share = seeker_share
-        before = [
-            through_a_file(learner.policy.layers.state_dict()) for learner in trainer.learners
-        ]
-        trainer.update()
-        after = [learner.policy.layers.state_dict() for learner in trainer.learners]
+        for number, block in enumerate(trainer.blocks):
+            trainer._play(number)
+            for role in (SEEKER, HIDER):
+                weights = block.batch(role, trainer._patience(role)).weights
+                assert set(weights) == {1.0, patience[role]}
+                taught_by_bots = block.sides.sparring * trainer.recipe.horizon
+                assert (weights == 1.0).sum() >= taught_by_bots > 0, "bots teach in any case"
         trainer.close()
-        assert not differences(before[waits], after[waits])
-        assert differences(before[learns], after[learns])
     evenly, plainly = trained(5, balancing=1.0), trained(5, balancing=0.0)
     assert differences(evenly["learners"], plainly["learners"])
     alone = [trained(5, task_of("hider", "bot:chaser"), balancing=share) for share in (0.0, 1.0)]

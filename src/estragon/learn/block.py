@@ -27,6 +27,8 @@ class Batch(NamedTuple):
     log_chances: np.ndarray
     advantages: np.ndarray
     values: np.ndarray
+    weights: np.ndarray
+    """(rows,) float32: how much each row counts for the policy."""
 
 
 class Moments(NamedTuple):
@@ -47,6 +49,7 @@ class Block:
         self.tally = Tally(sides)
         self._recipe = recipe
         self._learns = sides.learns()
+        self._spars = sides.spars()
         count, steps, size = arenas.count, recipe.horizon, arenas.rules.observation.size
         self._features = np.empty((2, steps + 1, count, size), dtype=np.float32)
         self._picks = np.empty((2, steps, count, 2), dtype=np.int64)
@@ -111,9 +114,15 @@ class Block:
             self._advantages,
         )
 
-    def batch(self, role: int) -> Batch:
-        """What one role can learn from the last play."""
+    def batch(self, role: int, patience: float) -> Batch:
+        """What one role can learn from the last play.
+
+        Args:
+            role: who learns.
+            patience: how much counts what it did outside the arenas set aside for sparring.
+        """
         mine = self._mine[role]
+        weights = np.where(self._spars, np.float32(1.0), np.float32(patience))
         features = self._features[role, :-1]
         return Batch(
             features[mine],
@@ -121,6 +130,7 @@ class Block:
             self._log_chances[role][mine],
             self._advantages[role][mine],
             self._values[role, :-1][mine],
+            np.broadcast_to(weights, mine.shape)[mine],
         )
 
     def moments(self, role: int) -> Moments:

@@ -61,6 +61,13 @@ class Sides:
         learns[self.first + self.both :, 0] = False
         return learns
 
+    def spars(self) -> np.ndarray:
+        """In which arenas a bot plays: (arenas,) bool."""
+        spars = np.zeros(self.count, dtype=bool)
+        for _, group in self.against_bots():
+            spars[group] = True
+        return spars
+
     def against_bots(self) -> list[tuple[int, slice]]:
         """Where bots play, and which agent."""
         return [(1, slice(0, self.sparring)), (0, slice(self.count - self.sparring, self.count))]

@@ -54,13 +54,13 @@ class Learner:
     ) -> Losses:
         """Learn from what was played, then renew the normalisation for the next play."""
         recipe, device = self._recipe, self._device
-        features, picks, before, advantages, values = (
+        features, picks, before, advantages, values, weights = (
             torch.from_numpy(np.concatenate(parts)).to(device)
             for parts in zip(*batches, strict=True)
         )
         returns = advantages + values
         spread = advantages.std()
-        normal = (advantages - advantages.mean()) / (spread + 1e-8)
+        normal = (advantages - advantages.mean()) / (spread + 1e-8) * weights
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate
         rows = len(features)

@@ -26,8 +26,8 @@ class Recipe:
     final_learning_rate: float = 5e-5
     """Adam's step size at the end."""
     balancing: float = 1.0
-    """How much slower the role that wins too often learns, so that the other can catch up: 0 not
-    at all, 1 in full."""
+    """How much less the role that wins too often learns from its likes, so that the other can catch
+    up: 0 not at all, 1 in full."""
     discount: float = 0.995
     """Gamma: what a reward is worth a decision later."""
     smoothing: float = 0.95

@@ -147,8 +147,7 @@ class Trainer:
         number = self.updates
         list(self._workers.map(self._play, range(BLOCKS)))
         rate = self._learning_rate()
-        rates = [rate * self._patience(role) for role in self.learning]
-        learned = list(self._workers.map(self._learn, self.learning, rates))
+        learned = list(self._workers.map(lambda role: self._learn(role, rate), self.learning))
         self.updates += 1
         self.agent_steps += sum(rows for rows, _ in learned)
         if self.updates % self.recipe.snapshot_every == 0:
@@ -222,7 +221,8 @@ class Trainer:
         )
 
     def _learn(self, role: int, learning_rate: float) -> tuple[int, Losses]:
-        batches = [block.batch(role) for block in self.blocks]
+        patience = self._patience(role)
+        batches = [block.batch(role, patience) for block in self.blocks]
         moments = [block.moments(role) for block in self.blocks]
         random = self._random(CHANCE_IN_UPDATE, role)
         losses = self.learners[role].update(batches, moments, learning_rate, random)
@@ -234,7 +234,10 @@ class Trainer:
         return recipe.learning_rate + share * (recipe.final_learning_rate - recipe.learning_rate)
 
     def _patience(self, role: int) -> float:
-        """What the learning rate of a role is multiplied with: less for one that wins too often."""
+        """How much a role learns from its likes: less for one that wins too often.
+
+        What it learns from bots is not weakened: it cannot help winning against a weak partner.
+        """
         if self.task.opponent != LEAGUE:
             return 1.0
         lost = 1.0 - self.seeker_share if role == SEEKER else self.seeker_share

@@ -25,9 +25,9 @@ class Recipe:
     """Adam's step size at the start; it falls in a straight line."""
     final_learning_rate: float = 5e-5
     """Adam's step size at the end."""
-    balancing: float = 1.0
+    balancing: float = 3.0
     """How much less the role that wins too often learns from its likes, so that the other can catch
-    up: 0 not at all, 1 in full."""
+    up: twice the share that it loses, to this power; 0 for not at all."""
     discount: float = 0.995
     """Gamma: what a reward is worth a decision later."""
     smoothing: float = 0.95
@@ -63,7 +63,7 @@ class Recipe:
                 raise UserError(f"{field.name}: expected 1 or more, got {value}")
             if not 0 <= value < 2**20:
                 raise UserError(f"{field.name}: expected 0 to {2**20}, got {value}")
-        for name in ("discount", "smoothing", "balancing"):
+        for name in ("discount", "smoothing"):
             if getattr(self, name) > 1:
                 raise UserError(f"{name}: expected 0 to 1, got {getattr(self, name)}")
         if self.past + self.sparring > 1:

@@ -241,7 +241,7 @@ class Trainer:
         if self.task.opponent != LEAGUE:
             return 1.0
         lost = 1.0 - self.seeker_share if role == SEEKER else self.seeker_share
-        return 1.0 - self.recipe.balancing * (1.0 - min(1.0, 2.0 * lost))
+        return min(1.0, 2.0 * lost) ** self.recipe.balancing
 
     def _draw_rivals(self, block: int) -> RivalPair:
         weights = self.league.draw(self._random(CHANCE_IN_LEAGUE, block))

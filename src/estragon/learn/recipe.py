@@ -25,7 +25,7 @@ class Recipe:
     """Adam's step size at the start; it falls in a straight line."""
     final_learning_rate: float = 5e-5
     """Adam's step size at the end."""
-    balancing: float = 3.0
+    balancing: float = 1.0
     """How much less the role that wins too often learns from its likes, so that the other can catch
     up: twice the share that it loses, to this power; 0 for not at all."""
     discount: float = 0.995
@@ -44,7 +44,7 @@ class Recipe:
     """An update stops when the policy has moved this far (KL)."""
     reward_scale: float = 0.1
     """Rewards are multiplied by this before learning."""
-    past: float = 0.2
+    past: float = 0.3
     """Share of the arenas in which one side is an earlier self."""
     sparring: float = 0.3
     """Share of the arenas in which one side is a scripted bot."""

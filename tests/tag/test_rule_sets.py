@@ -10,6 +10,8 @@ from tests.tag.staging import command, field, place, staged, tick_rules, with_ep
 SEEK, TRANSFER = tick_rules(rules="seek"), tick_rules(rules="transfer")
 REST = SEEK.agent.size_m / 2 + SEEK.physics.skin_m
 REACH = SEEK.episode.tag_reach_m
+NEAR = SEEK.agent.size_m + REACH / 2
+"""Between two who can tag each other."""
 
 
 def test_a_tag_is_a_gap_no_wider_than_the_reach() -> None:
@@ -46,7 +48,7 @@ def test_seek_ends_at_the_tag_and_the_seeker_wins() -> None:
 
 def test_a_decision_stops_at_the_tick_of_the_tag() -> None:
     long = with_episode(SEEK, step_tick_interval=30)
-    arenas = staged((0.0, REST, 0.0), (1.2, REST, 0.0), rules=long)
+    arenas = staged((0.0, REST, 0.0), (NEAR, REST, 0.0), rules=long)
     results = arenas.step(command(), restart=False)
     assert (results.ends[0], results.ticks[0]) == (TAGGED, 1)
 
@@ -62,12 +64,12 @@ def test_the_hider_wins_at_exactly_the_time_limit() -> None:
 def test_a_tag_in_the_last_tick_counts() -> None:
     arenas = staged((-9.0, REST, -9.0), (9.0, REST, 9.0), rules=SEEK)
     arenas.arenas["tick"] = SEEK.limit_ticks - 1
-    place(arenas, 1, x=-8.0, z=-7.9)
+    place(arenas, 1, x=-8.0, z=NEAR - 9.0)
     assert arenas.step(command(), restart=False).ends[0] == TAGGED
 
 
 def test_transfer_hands_over_the_role_and_gives_immunity_to_the_tick() -> None:
-    arenas = staged((0.0, REST, 0.0), (1.1, REST, 0.0), rules=TRANSFER)
+    arenas = staged((0.0, REST, 0.0), (NEAR, REST, 0.0), rules=TRANSFER)
     swaps = []
     for tick in range(1, 300):
         before = arenas.arenas["seeker"][0]
@@ -81,7 +83,7 @@ def test_transfer_hands_over_the_role_and_gives_immunity_to_the_tick() -> None:
 
 
 def test_immunity_shows_in_the_observation_and_ends() -> None:
-    arenas = staged((0.0, REST, 0.0), (1.1, REST, 0.0), rules=TRANSFER)
+    arenas = staged((0.0, REST, 0.0), (NEAR, REST, 0.0), rules=TRANSFER)
     immune = TRANSFER.field("immune").start
     arenas.step(command(), restart=False)
     place(arenas, 1, x=8.0)
@@ -91,7 +93,7 @@ def test_immunity_shows_in_the_observation_and_ends() -> None:
 
 
 def test_roles_in_the_observation_follow_the_tag() -> None:
-    arenas = staged((0.0, REST, 0.0), (1.1, REST, 0.0), rules=TRANSFER)
+    arenas = staged((0.0, REST, 0.0), (NEAR, REST, 0.0), rules=TRANSFER)
     is_seeker = TRANSFER.field("is_seeker").start
     seen = arenas.step(command(), restart=False).observations[0]
     assert seen[:, is_seeker].tolist() == [0.0, 1.0]
@@ -120,7 +122,7 @@ def test_the_second_agent_can_begin_as_seeker() -> None:
 def test_episodes_restart_by_themselves_and_keep_the_last_sight() -> None:
     arenas = Arenas(256, rules=SEEK, seed=3)
     arenas.reset()
-    arenas.agents["x"][:, 1] = arenas.agents["x"][:, 0] + 1.1
+    arenas.agents["x"][:, 1] = arenas.agents["x"][:, 0] + NEAR
     arenas.agents["z"][:, 1] = arenas.agents["z"][:, 0]
     inside = np.abs(arenas.agents["x"][:, 1]) < 9.0
     results = arenas.step(np.zeros((256, 2, 3), dtype=np.float32))

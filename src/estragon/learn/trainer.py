@@ -36,6 +36,8 @@ from estragon.tag.rules import Rules
 
 CHANCE_IN_PLAY, CHANCE_IN_RIVALS, CHANCE_IN_LEAGUE, CHANCE_IN_UPDATE = range(4)
 """What a random stream is for."""
+LATE_PATIENCE = 2.0
+"""Power of the patience that the learning rate is multiplied with at the end of a run."""
 RECENT = 0.05
 """Weight of an update's episodes in what counts as lately."""
 
@@ -225,13 +227,19 @@ class Trainer:
         batches = [block.batch(role, patience) for block in self.blocks]
         moments = [block.moments(role) for block in self.blocks]
         random = self._random(CHANCE_IN_UPDATE, role)
-        losses = self.learners[role].update(batches, moments, learning_rate, random)
+        # Late, when nobody finds anything new any more, the winner waits altogether.
+        rate = learning_rate * patience ** (LATE_PATIENCE * self._progress)
+        losses = self.learners[role].update(batches, moments, rate, random)
         return sum(len(batch.features) for batch in batches), losses
 
     def _learning_rate(self) -> float:
-        share = min(1.0, self.agent_steps / self.steps)
-        recipe = self.recipe
-        return recipe.learning_rate + share * (recipe.final_learning_rate - recipe.learning_rate)
+        start, end = self.recipe.learning_rate, self.recipe.final_learning_rate
+        return start + self._progress * (end - start)
+
+    @property
+    def _progress(self) -> float:
+        """The share of the budget that is spent."""
+        return min(1.0, self.agent_steps / self.steps)
 
     def _patience(self, role: int) -> float:
         """How much a role learns from its likes: less for one that wins too often.

@@ -36,7 +36,7 @@ from estragon.tag.rules import Rules
 
 CHANCE_IN_PLAY, CHANCE_IN_RIVALS, CHANCE_IN_LEAGUE, CHANCE_IN_UPDATE = range(4)
 """What a random stream is for."""
-LATE_PATIENCE = 2.0
+LATE_PATIENCE = 3.0
 """Power of the patience that the learning rate is multiplied with at the end of a run."""
 RECENT = 0.05
 """Weight of an update's episodes in what counts as lately."""
@@ -227,7 +227,7 @@ class Trainer:
         batches = [block.batch(role, patience) for block in self.blocks]
         moments = [block.moments(role) for block in self.blocks]
         random = self._random(CHANCE_IN_UPDATE, role)
-        # Late, when nobody finds anything new any more, the winner waits altogether.
+        # Late, when nobody finds much that is new, the winner waits and the loser hurries.
         rate = learning_rate * patience ** (LATE_PATIENCE * self._progress)
         losses = self.learners[role].update(batches, moments, rate, random)
         return sum(len(batch.features) for batch in batches), losses
@@ -242,14 +242,14 @@ class Trainer:
         return min(1.0, self.agent_steps / self.steps)
 
     def _patience(self, role: int) -> float:
-        """How much a role learns from its likes: less for one that wins too often.
+        """How much a role learns from its likes: less for one that wins too often, else more.
 
         What it learns from bots is not weakened: it cannot help winning against a weak partner.
         """
         if self.task.opponent != LEAGUE:
             return 1.0
         lost = 1.0 - self.seeker_share if role == SEEKER else self.seeker_share
-        return min(1.0, 2.0 * lost) ** self.recipe.balancing
+        return (2.0 * lost) ** self.recipe.balancing
 
     def _draw_rivals(self, block: int) -> RivalPair:
         weights = self.league.draw(self._random(CHANCE_IN_LEAGUE, block))

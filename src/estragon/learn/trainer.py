@@ -136,6 +136,10 @@ class Trainer:
         self._bots = sparring_partners(task.rules)
         learning = [SEEKER, HIDER] if task.role == "both" else [ROLES.index(task.role)]
         self.learning = learning
+        ticks = task.rules.episode.step_tick_interval * recipe.horizon
+        self._meeting = -(-task.rules.limit_ticks // ticks)
+        """Updates for which the same earlier selves are met: about an episode."""
+        self._past = [self.league.pairs[0]] * BLOCKS
         self._spare = [self._spare_policies() for _ in range(BLOCKS)]
 
     @property
@@ -193,6 +197,7 @@ class Trainer:
             "seeker_share": self.seeker_share,
             "learners": [learner.save() for learner in self.learners],
             "league": [list(pair) for pair in self.league.pairs],
+            "past": [list(pair) for pair in self._past],
             "arenas": [_tensors(block.arenas.save()) for block in self.blocks],
             "tallies": [_tensors(block.tally.save()) for block in self.blocks],
         }
@@ -206,6 +211,7 @@ class Trainer:
         for learner, state in zip(self.learners, saved["learners"], strict=True):
             learner.restore(state)
         self.league.pairs = [(seeker, hider) for seeker, hider in saved["league"]]
+        self._past = [(seeker, hider) for seeker, hider in saved["past"]]
         self.league.seen = 1 + self.updates // self.recipe.snapshot_every
         for block, arenas, tally in zip(
             self.blocks, saved["arenas"], saved["tallies"], strict=True
@@ -249,14 +255,16 @@ class Trainer:
         if self.task.opponent != LEAGUE:
             return 1.0
         lost = 1.0 - self.seeker_share if role == SEEKER else self.seeker_share
-        return (2.0 * lost) ** self.recipe.balancing
+        return float((2.0 * lost) ** self.recipe.balancing)
 
     def _draw_rivals(self, block: int) -> RivalPair:
-        weights = self.league.draw(self._random(CHANCE_IN_LEAGUE, block))
+        """Earlier selves, who stay for an episode: what they do makes sense only as a whole."""
+        if (self.updates + block * self._meeting // BLOCKS) % self._meeting == 0:
+            self._past[block] = self.league.draw(self._random(CHANCE_IN_LEAGUE, block))
         random = self._random(CHANCE_IN_RIVALS, block)
         seeker, hider = (
             PolicyRival(_load(policy, own), random)
-            for policy, own in zip(self._spare[block], weights, strict=True)
+            for policy, own in zip(self._spare[block], self._past[block], strict=True)
         )
         return RivalPair(seeker, hider)
 

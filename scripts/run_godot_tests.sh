@@ -1,11 +1,8 @@
 #!/usr/bin/env bash
 # Run the game's own tests in Godot. Arguments are passed on: --only=SUBSTRING --json=FILE
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-
-estragon=$root/.venv/bin/estragon
-[[ -x $estragon ]] || estragon=estragon
-godot=${GODOT_BIN:-$("$estragon" godot path)}
+. "$(dirname "${BASH_SOURCE[0]}")/lib/data_paths.sh"
+godot=$(find_godot)
 
 arguments=()
 for argument in "$@"; do
@@ -14,9 +11,9 @@ for argument in "$@"; do
 	arguments+=("$argument")
 done
 
-if ! said=$("$godot" --headless --path "$root/godot" --import 2>&1); then
+if ! said=$("$godot" --headless --path "$godot_project" --import 2>&1); then
 	printf '%s\n' "$said" "run_godot_tests: the project does not import" >&2
 	exit 1
 fi
-exec "$godot" --headless --path "$root/godot" --fixed-fps 60 -s res://tests/run_tests.gd \
+exec "$godot" --headless --path "$godot_project" --fixed-fps 60 -s res://tests/run_tests.gd \
 	-- ${arguments[@]+"${arguments[@]}"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from estragon.errors import UserError
-from estragon.files import ensure_writable, write_json, write_whole
+from estragon.files import ensure_writable, write_json, write_new, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -63,3 +63,11 @@ def test_a_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
     assert done.stdout.startswith(f"cannot write {path}: File too large")
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["big.bin"]
+
+
+def test_a_new_file_takes_the_first_free_name(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "log.v1.jsonl"
+    written = [write_new(path, f"{number}".encode()) for number in range(3)]
+    assert [path.name for path in written] == ["log.v1.jsonl", "log.v1-2.jsonl", "log.v1-3.jsonl"]
+    assert [path.read_text() for path in written] == ["0", "1", "2"]
+    assert sorted(names(path.parent)) == sorted(path.name for path in written)

@@ -1,29 +1,52 @@
 class_name TagCamera
 extends Camera3D
-## Shows the first arena whole from above and in front, or follows an agent; Tab cycles.
+## Shows the first arena whole, or follows an agent; Tab cycles.
+##
+## Looks from the south and so steeply that little is hidden, from afar through a long lens, so
+## that an agent is nearly as large at the far wall as at the near one.
 
 enum Target { ARENA, FIRST_AGENT, SECOND_AGENT }
 
-const FOLLOW_OFFSET: Vector3 = Vector3(0.0, 7.0, 8.0)
-const SMOOTHING: float = 6.0
-const TILT_DEG: float = 58.0
+const TILT_DEG: float = 66.0
+const LENS_DEG: float = 12.0
+## Free of everything at each edge, as a share of the picture's half.
+const MARGIN: float = 0.05
+## How much of the arena is seen from top to bottom when an agent is followed.
+const FOLLOWED_M: float = 10.0
+const SMOOTHING: float = 5.0
 
-## The game whose first arena is shown.
-@export var game: TagGame
-
+## The stage whose first arena is shown.
+var stage: TagStage
 var target: Target = Target.ARENA
+
+var _focus: Vector3 = Vector3.INF
+var _away: float = 0.0
+
+
+func _ready() -> void:
+	fov = LENS_DEG
+	rotation = Vector3(-deg_to_rad(TILT_DEG), 0.0, 0.0)
 
 
 func _process(delta: float) -> void:
-	if not game or game.arenas.is_empty():
+	if not stage or stage.arenas.is_empty():
 		return
-	var focus: Vector3 = game.arenas[0].global_position
-	var place: Vector3 = focus + _overview()
-	if target != Target.ARENA:
-		focus = game.arenas[0].bodies[target - 1].global_position
-		place = focus + FOLLOW_OFFSET
-	global_position = global_position.lerp(place, 1.0 - exp(-SMOOTHING * delta))
-	look_at(focus)
+	var arena: TagArena = stage.arenas[0]
+	var focus: Vector3 = arena.global_position
+	var away: float = 0.5 * FOLLOWED_M / _slope()
+	if target == Target.ARENA:
+		var overview: Vector2 = _overview()
+		focus += global_basis.y * overview.x
+		away = overview.y
+	else:
+		focus = arena.bodies[target - 1].global_position
+	var share: float = 1.0 - exp(-SMOOTHING * delta) if _focus.is_finite() else 1.0
+	_focus = _focus.lerp(focus, share) if share < 1.0 else focus
+	_away = lerpf(_away, away, share)
+	global_position = _focus + global_basis.z * _away
+	var depth: float = stage.rules.wall_z + 2.0 * stage.rules.wall_height
+	near = maxf(_away - depth, 0.1)
+	far = _away + depth
 
 
 func _unhandled_input(event: InputEvent) -> void:
@@ -36,11 +59,30 @@ func cycle() -> void:
 	target = ((target + 1) % Target.size()) as Target
 
 
-func _get_configuration_warnings() -> PackedStringArray:
-	return [] if game else ["Set the game whose arena is to be shown."]
+## Height of half the picture, margin left out, at a distance of 1.
+func _slope() -> float:
+	return tan(0.5 * deg_to_rad(LENS_DEG)) * (1.0 - MARGIN)
 
 
-func _overview() -> Vector3:
-	var extent: float = maxf(game.rules.wall_x, game.rules.wall_z)
-	var away: float = extent / tan(deg_to_rad(0.5 * fov)) * 1.25
-	return Vector3(0.0, sin(deg_to_rad(TILT_DEG)), cos(deg_to_rad(TILT_DEG))) * away
+## How far the focus is moved up in the picture, and the distance from it at which the whole room
+## just fits: every corner's height and width in the picture, over its depth, is within the lens.
+func _overview() -> Vector2:
+	var picture: Vector2 = get_viewport().get_visible_rect().size
+	var slope_y: float = _slope()
+	var slope_x: float = slope_y * picture.x / picture.y
+	var above: float = -INF
+	var below: float = -INF
+	var beside: float = -INF
+	var outer: Vector3 = Vector3(stage.rules.wall_x, 0.0, stage.rules.wall_z)
+	outer += Vector3(TagArena.WALL_THICKNESS, 0.0, TagArena.WALL_THICKNESS)
+	for corner: int in 8:
+		var at: Vector3 = (
+			outer * Vector3(1.0 if corner & 1 else -1.0, 0.0, 1.0 if corner & 2 else -1.0)
+		)
+		at.y = stage.rules.wall_height if corner & 4 else -TagRoomLook.SLAB_M
+		var nearer: float = at.dot(global_basis.z)
+		var higher: float = at.dot(global_basis.y)
+		above = maxf(above, higher / slope_y + nearer)
+		below = maxf(below, -higher / slope_y + nearer)
+		beside = maxf(beside, absf(at.x) / slope_x + nearer)
+	return Vector2(0.5 * (above - below) * slope_y, maxf(0.5 * (above + below), beside))

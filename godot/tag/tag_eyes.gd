@@ -7,6 +7,8 @@ const TINY: float = 1.0 / 1000000000.0
 ## Far above rounding: a box is skipped only when it is out of sight beyond doubt.
 const CULL_MARGIN: float = 0.000001
 const HEAD_SIZE: int = 18
+## Where an observation says whether the opponent is seen.
+const VISIBLE: int = 13
 
 ## Distance to the nearest solid and to the opponent along each ray, INF where there is none.
 var wall: PackedFloat64Array = []
@@ -245,7 +247,7 @@ func _write_head(
 	out[10] = 1.0 if agent.on_floor else 0.0
 	out[11] = 1.0 if agent.immune_ticks > 0 else 0.0
 	out[12] = (_rules.limit_ticks - tick) / limit
-	out[13] = 1.0 if visible else 0.0
+	out[VISIBLE] = 1.0 if visible else 0.0
 	var known: bool = agent.seen_tick >= 0
 	out[14] = (agent.seen_x - agent.x) / metres if known else 0.0
 	out[15] = (agent.seen_y - agent.y) / metres if known else 0.0

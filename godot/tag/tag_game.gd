@@ -1,11 +1,9 @@
 class_name TagGame
-extends Node3D
+extends TagStage
 ## The game: arenas on a centred grid, and who plays in them.
 ##
 ## Each decision is sense, decide, move, in that order, in whole ticks; no rule reads a clock.
 ## Played by a person and bots, or from Python when the game was started with `--channel=PORT`.
-
-signal episode_ended(arena: int, game: TagMatch)
 
 ## Free ground between two arenas.
 const SPACING_M: float = 4.0
@@ -15,12 +13,11 @@ const BAD_INPUT: int = 2
 ## The role a person plays, where the command line names none.
 @export_enum("nobody", "seeker", "hider") var person_plays: String = "seeker"
 
-var rules: TagRules
 ## What was asked for: the process's own, unless set before the game is ready.
 var options: TagOptions
-var arenas: Array[TagArena] = []
 
 var _lockstep: TagLockstep
+var _log: TagTrajectoryLog
 var _players: Dictionary[String, TagBot] = {}
 var _person: int = -1
 var _ticks_played: int = 0
@@ -93,6 +90,7 @@ func _set_up() -> String:
 	_add_arenas(layouts)
 	if options.text("channel"):
 		return _open_channel()
+	title = options.text("title")
 	var role: String = options.text("play") if options.text("play") else person_plays
 	if DisplayServer.get_name() == "headless" and not options.text("play"):
 		role = "nobody"
@@ -101,7 +99,16 @@ func _set_up() -> String:
 		_person = 1 - _person
 	for name: String in ["seeker", "hider"]:
 		_players[name] = TagBot.new(TagBot.NAMES[options.text(name)], rules)
-	return ""
+		players[name] = "you" if role == name else options.text(name)
+	return _start_log() if options.is_on("log-trajectories") else ""
+
+
+func _start_log() -> String:
+	_log = TagTrajectoryLog.new(options.data_folder("trajectories"), players)
+	episode_began.connect(_log.begin)
+	for index: int in arenas.size():
+		_log.begin(index, arenas[index].game)
+	return _log.prepare()
 
 
 func _open_channel() -> String:
@@ -174,6 +181,8 @@ func _conclude() -> void:
 			continue
 		var game: TagMatch = arenas[index].game
 		game.conclude()
+		if _log:
+			_log.look(index)
 		if game.end != TagMatch.End.GOING_ON:
 			episode_ended.emit(index, game)
 			if not _lockstep:
@@ -187,3 +196,4 @@ func _begin_next(index: int) -> void:
 	_resting[index] = 0
 	_going_on[index] = true
 	arenas[index].game.begin(arenas[index].game.episode + 1)
+	episode_began.emit(index, arenas[index].game)

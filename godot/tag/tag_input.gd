@@ -10,6 +10,8 @@ const KEYS: Dictionary[String, Array] = {
 	"jump": [KEY_SPACE],
 	"next_camera": [KEY_TAB],
 	"restart": [KEY_R],
+	"show_rays": [KEY_V],
+	"show_keys": [KEY_H],
 	"leave": [KEY_ESCAPE],
 }
 const BUTTONS: Dictionary[String, JoyButton] = {

@@ -16,22 +16,32 @@ var error: String = ""
 var count: int = 0
 ## `count` boxes of STRIDE numbers each.
 var numbers: PackedFloat64Array = []
+## The same as the file has them.
+var boxes: Array = []
 
 
 ## A layout of the game by name, or any by its file.
 static func read(spec: String, rules: TagRules) -> TagLayout:
-	var layout: TagLayout = TagLayout.new()
 	var path: String = spec if spec.ends_with(".json") else FOLDER + spec + ".json"
-	layout.name = spec.get_file().get_basename()
 	var json: JSON = JSON.new()
+	var layout: TagLayout = TagLayout.new()
 	if not FileAccess.file_exists(path):
 		layout.error = "no layout '%s': there is no %s" % [spec, path]
 	elif json.parse(FileAccess.get_file_as_string(path)) != OK:
 		layout.error = "%s is not valid JSON: %s" % [path, json.get_error_message()]
-	elif not json.data is Dictionary or not json.data.get("boxes") is Array:
+	else:
+		layout = of(json.data, path, rules)
+	layout.name = spec.get_file().get_basename()
+	return layout
+
+
+## A layout from what such a file holds; `path` is for the message if something is wrong.
+static func of(data: Variant, path: String, rules: TagRules) -> TagLayout:
+	var layout: TagLayout = TagLayout.new()
+	if not data is Dictionary or not data.get("boxes") is Array:
 		layout.error = "%s has no list of boxes" % path
 	else:
-		layout._take(json.data.boxes, path, rules)
+		layout._take(data.boxes, path, rules)
 	return layout
 
 
@@ -51,15 +61,16 @@ func extent(index: int) -> Vector3:
 	)
 
 
-func _take(boxes: Array, path: String, rules: TagRules) -> void:
-	for index: int in boxes.size():
-		var box: Variant = boxes[index]
+func _take(given: Array, path: String, rules: TagRules) -> void:
+	for index: int in given.size():
+		var box: Variant = given[index]
 		if not box is Dictionary or not _is_numbers(box.get("at_m"), 2):
 			error = "%s: boxes[%d]: at_m is not two numbers" % [path, index]
 		elif not _is_numbers(box.get("size_m"), 3):
 			error = "%s: boxes[%d]: size_m is not three numbers" % [path, index]
 		if error:
 			return
+		boxes.append({"at_m": box.at_m, "size_m": box.size_m})
 		_add(box, rules)
 
 

@@ -23,7 +23,7 @@ func open(port: int) -> bool:
 		return false
 	var rules: TagRules = _matches[0].rules
 	var hello: Dictionary = {
-		"protocol": 1,
+		"protocol": 2,
 		"godot": Engine.get_version_info().string,
 		"arenas": _matches.size(),
 		"observation_version": rules.observation_version,
@@ -103,6 +103,7 @@ func _answer() -> PackedByteArray:
 	var terms: PackedFloat32Array = []
 	var flags: Array[PackedByteArray] = [[], [], []]
 	var ticks: PackedInt32Array = []
+	var layouts: PackedInt32Array = []
 	var distances: PackedFloat64Array = []
 	var states: PackedFloat64Array = []
 	var last_sights: PackedFloat32Array = []
@@ -121,6 +122,7 @@ func _answer() -> PackedByteArray:
 			_episodes[index] += 1
 			game.begin(_episodes[index])
 		flags[2].append(game.seeker)
+		layouts.append(game.layout_index)
 		for i: int in 2:
 			floats.append_array(game.observations[i])
 			states.append_array(game.agents[i].numbers())
@@ -131,6 +133,7 @@ func _answer() -> PackedByteArray:
 		out.append_array(part)
 	out.append_array(ticks.to_byte_array())
 	out.append_array(PackedInt32Array(_episodes).to_byte_array())
+	out.append_array(layouts.to_byte_array())
 	out.append_array(distances.to_byte_array())
 	out.append_array(states.to_byte_array())
 	out.append_array(last_sights.to_byte_array())

@@ -15,8 +15,37 @@ const DEFAULTS: Dictionary[String, String] = {
 	"seeker": "bot:chaser",
 	"hider": "bot:evader",
 	"channel": "",
+	"title": "",
+	"log-trajectories": "0",
+	"data-root": "",
+	"replay": "",
+	"speed": "1",
+	"seeker-name": "",
+	"hider-name": "",
+	"record": "0",
+	"record-fps": "60",
+	"frames-to": "",
+	"first-frame": "0",
+	"last-frame": "",
+	"times": "",
+	"keep-frames": "0",
+	"hud": "1",
 }
+## Names of the environment that are not made like ESTRAGON_LAYOUT.
+const VARIABLES: Dictionary[String, String] = {
+	"log-trajectories": "AI_LOG_TRAJECTORIES",
+	"data-root": "AI_DATA_ROOT",
+	"replay": "AI_REPLAY_PATH",
+	"record": "AI_RECORD",
+	"record-fps": "AI_RECORD_FPS",
+}
+const ON: PackedStringArray = ["1", "true", "yes", "on"]
+const OFF: PackedStringArray = ["", "0", "false", "no", "off"]
 const MOST_ARENAS: int = 1024
+const MOST_FRAMES: int = 999999
+const MOST_FPS: int = 240
+const SLOWEST: float = 0.1
+const FASTEST: float = 4.0
 
 ## What is wrong with the options, or "".
 var error: String = ""
@@ -28,7 +57,8 @@ var _values: Dictionary[String, String] = DEFAULTS.duplicate()
 static func of_process() -> TagOptions:
 	var environment: Dictionary[String, String] = {}
 	for name: String in DEFAULTS:
-		var variable: String = "ESTRAGON_" + name.to_upper().replace("-", "_")
+		var made: String = "ESTRAGON_" + name.to_upper().replace("-", "_")
+		var variable: String = VARIABLES.get(name, made)
 		if OS.has_environment(variable):
 			environment[name] = OS.get_environment(variable)
 	return of(OS.get_cmdline_user_args(), environment)
@@ -53,6 +83,28 @@ func number(name: String) -> int:
 	return _values[name].to_int()
 
 
+func real(name: String) -> float:
+	return _values[name].to_float()
+
+
+func is_on(name: String) -> bool:
+	return _values[name].to_lower() in ON
+
+
+## A file or folder; Godot has left the folder it was started in, so that one is put before it.
+func place(name: String) -> String:
+	var path: String = _values[name]
+	if path.is_relative_path() and path and OS.has_environment("PWD"):
+		return OS.get_environment("PWD").path_join(path)
+	return path
+
+
+## A folder of what the game keeps, such as `frames`.
+func data_folder(name: String) -> String:
+	var root: String = place("data-root")
+	return (root if root else "user://data").path_join(name)
+
+
 func _take(word: String) -> void:
 	var parts: PackedStringArray = word.trim_prefix("--").split("=", true, 1)
 	if not word.begins_with("--") or parts.size() != 2 or not DEFAULTS.has(parts[0]):
@@ -66,8 +118,17 @@ func _check() -> void:
 	_check_number("seed", 0, 0xFFFFFFFF)
 	_check_number("first-arena", 0, 0xFFFFFFFF)
 	_check_number("first-seeker", 0, 1)
+	_check_number("record-fps", 1, MOST_FPS)
+	_check_number("first-frame", 0, MOST_FRAMES)
+	for name: String in ["log-trajectories", "record", "keep-frames", "hud"]:
+		if not _values[name].to_lower() in ON + OFF:
+			_fail("--%s: expected 1 or 0, got '%s'" % [name, _values[name]])
 	if _values.channel:
 		_check_number("channel", 1, 65535)
+	if _values["last-frame"]:
+		_check_number("last-frame", number("first-frame"), MOST_FRAMES)
+	if not _values.speed.is_valid_float() or real("speed") < SLOWEST or real("speed") > FASTEST:
+		_fail("--speed: expected %s to %s, got '%s'" % [SLOWEST, FASTEST, _values.speed])
 	if not _values.play in ["", "nobody", "seeker", "hider"]:
 		_fail("--play: expected seeker, hider or nobody, got '%s'" % _values.play)
 	for role: String in ["seeker", "hider"]:

@@ -58,6 +58,7 @@ var stop_floor: float
 var rays: int
 var eye_height: float
 var eye_range: float
+var cone_deg: float
 var cone_cos: float
 var fan_cos: PackedFloat64Array
 var fan_sin: PackedFloat64Array
@@ -80,18 +81,29 @@ var weights: Dictionary[String, float] = {}
 static func read(
 	chosen_rules: String = "", chosen_rewards: String = "", path: String = PATH
 ) -> TagRules:
-	var rules: TagRules = TagRules.new()
 	var json: JSON = JSON.new()
 	if not FileAccess.file_exists(path):
-		rules.error = "there is no %s" % path
-	elif json.parse(FileAccess.get_file_as_string(path)) != OK:
-		rules.error = "%s is not valid JSON: %s" % [path, json.get_error_message()]
-	else:
-		var missing: String = _missing(json.data)
-		if missing:
-			rules.error = "%s: %s is missing" % [path, missing]
-		else:
-			rules._take(json.data, chosen_rules, chosen_rewards)
+		return _failed("there is no %s" % path)
+	if json.parse(FileAccess.get_file_as_string(path)) != OK:
+		return _failed("%s is not valid JSON: %s" % [path, json.get_error_message()])
+	return of(json.data, path, chosen_rules, chosen_rewards)
+
+
+## Rules from what a file like rules.json holds; `path` is for the message if something is wrong.
+static func of(
+	data: Variant, path: String, chosen_rules: String = "", chosen_rewards: String = ""
+) -> TagRules:
+	var missing: String = _missing(data)
+	if missing:
+		return _failed("%s: %s is missing" % [path, missing])
+	var rules: TagRules = TagRules.new()
+	rules._take(data, chosen_rules, chosen_rewards)
+	return rules
+
+
+static func _failed(complaint: String) -> TagRules:
+	var rules: TagRules = TagRules.new()
+	rules.error = complaint
 	return rules
 
 
@@ -159,7 +171,8 @@ func _take_eyes(data: Dictionary) -> void:
 	rays = int(data.rays)
 	eye_height = data.height_m
 	eye_range = data.range_m
-	var cone: float = TagSeries.radians(data.cone_deg)
+	cone_deg = data.cone_deg
+	var cone: float = TagSeries.radians(cone_deg)
 	cone_cos = TagSeries.cosine(cone * 0.5)
 	fan_cos.resize(rays)
 	fan_sin.resize(rays)

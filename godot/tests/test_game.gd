@@ -88,8 +88,6 @@ func test_the_bots_play_the_other_rules_too() -> void:
 			var seeker: int = _game.arenas[index].game.seeker
 			handed_over += int(seeker != before[index])
 			before[index] = seeker
-			check_equal(_colour(index, seeker), TagArena.COLOURS.seeker, "the seeker's colour")
-			check_equal(_colour(index, 1 - seeker), TagArena.COLOURS.hider, "the hider's colour")
 	check(handed_over > 0, "a tag handed over the role")
 	check_equal(_ends.size(), 4, "episodes ended")
 	for ended: Dictionary in _ends:
@@ -133,18 +131,6 @@ func test_restart_begins_the_next_episode_everywhere() -> void:
 		check_equal([arena.game.episode, arena.game.tick], [1, 4], "it goes on")
 
 
-func test_the_clock_and_the_score_are_shown() -> void:
-	_start(["--seeker=bot:random", "--hider=bot:random"])
-	_game.arenas[0].game.tick = 540
-	await frames(2)
-	var clock: Label = _scene.get_node("Hud/Clock")
-	check_equal(clock.text, "1.0", "time left")
-	await frames(60)
-	var line: Label = _scene.get_node("Hud/Line")
-	check(line.text.begins_with("seeker 0 : 1 hider"), "the score says " + line.text)
-	check(line.text.contains("Time is up."), "the verdict says " + line.text)
-
-
 ## The main scene, as if started with these words after `--`.
 func _start(words: PackedStringArray) -> void:
 	var nothing: Dictionary[String, String] = {}
@@ -177,13 +163,6 @@ func _play_and_judge(ticks: int, least_speed: float) -> void:
 	check(_ends.size() >= _game.arenas.size(), "%d episodes ended" % _ends.size())
 	for ended: Dictionary in _ends:
 		check(ended.winner in [0, 1], "a winner")
-
-
-func _colour(arena: int, agent: int) -> Color:
-	var body: AnimatableBody3D = _game.arenas[arena].bodies[agent]
-	var cube: MeshInstance3D = body.find_children("*", "MeshInstance3D", true, false)[0]
-	var material: StandardMaterial3D = cube.material_override
-	return material.albedo_color
 
 
 func _count_tagged() -> int:

@@ -14,6 +14,8 @@ const EXPECTED_KEYS: Dictionary[Key, String] = {
 	KEY_SPACE: "jump",
 	KEY_TAB: "next_camera",
 	KEY_R: "restart",
+	KEY_V: "show_rays",
+	KEY_H: "show_keys",
 	KEY_ESCAPE: "leave",
 }
 const EXPECTED_BUTTONS: Dictionary[JoyButton, String] = {
@@ -35,6 +37,7 @@ func _exit_tree() -> void:
 		_release(key)
 	_tilt(JOY_AXIS_LEFT_X, 0.0)
 	_press_button(JOY_BUTTON_A, false)
+	TagLook.wanted = false
 	Input.flush_buffered_events()
 
 
@@ -147,8 +150,9 @@ func test_the_gamepad_moves_and_jumps() -> void:
 
 
 func test_tab_cycles_the_camera() -> void:
+	TagLook.wanted = true
 	_start(["--layout=empty"])
-	var camera: TagCamera = _scene.get_node("Camera")
+	var camera: TagCamera = _scene.get_node("Set/Camera")
 	for target: TagCamera.Target in [
 		TagCamera.Target.FIRST_AGENT, TagCamera.Target.SECOND_AGENT, TagCamera.Target.ARENA
 	]:

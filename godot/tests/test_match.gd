@@ -1,18 +1,19 @@
 extends TagTest
 ## The course of a match, to the tick: tags, immunity, the end by time, who wins, and chance.
 
-const NEAR: PackedFloat64Array = [1.1, 0.501, 0.0]
+const NEAR: PackedFloat64Array = [1.05, 0.501, 0.0]
 const CENTRE: PackedFloat64Array = [0.0, 0.501, 0.0]
 const CORNER: PackedFloat64Array = [-9.0, 0.501, -9.0]
 const OTHER_CORNER: PackedFloat64Array = [9.0, 0.501, 9.0]
 
 var _seek: TagRules = tick_rules("seek")
 var _transfer: TagRules = tick_rules("transfer")
+var _reach: float = sqrt(_seek.reach_square)
 
 
 func test_a_tag_is_a_gap_no_wider_than_the_reach() -> void:
 	for over: float in [0.0, 0.000001]:
-		var game: TagMatch = staged(_seek, "empty", CENTRE, [1.25 + over, 0.501, 0.0])
+		var game: TagMatch = staged(_seek, "empty", CENTRE, [1.0 + _reach + over, 0.501, 0.0])
 		play(game, 1)
 		var expected: TagMatch.End = TagMatch.End.GOING_ON if over else TagMatch.End.TAGGED
 		check_equal(game.end, expected, "reach and %f more" % over)
@@ -20,11 +21,11 @@ func test_a_tag_is_a_gap_no_wider_than_the_reach() -> void:
 
 func test_the_gap_is_measured_across_corners_and_heights() -> void:
 	for share: float in [0.999, 1.01]:
-		var side: float = 1.0 + 0.25 / sqrt(2.0) * share
+		var side: float = 1.0 + _reach / sqrt(2.0) * share
 		var game: TagMatch = staged(_seek, "empty", CENTRE, [side, 0.501, side])
 		play(game, 1)
 		check_equal(game.end == TagMatch.End.TAGGED, share < 1.0, "across the corner")
-	var above: TagMatch = staged(_seek, "empty", CENTRE, [0.0, 0.501 + 1.26, 0.0])
+	var above: TagMatch = staged(_seek, "empty", CENTRE, [0.0, 0.501 + 1.01 + _reach, 0.0])
 	above.agents[1].on_floor = false
 	play(above, 1)
 	check_equal(above.end, TagMatch.End.GOING_ON, "too high")
@@ -49,9 +50,9 @@ func test_a_decision_stops_at_the_tick_of_the_tag() -> void:
 	_seek.decision_ticks = 30
 	var game: TagMatch = staged(_seek, "empty", CENTRE, [3.0, 0.501, 0.0])
 	game.agents[0].velocity_x = 8.0
-	# 1.75 m to go at 8 m/s: in reach after 14 ticks of 0.133 m
+	var ticks: int = ceili((2.0 - _reach) / (8.0 / 60.0))
 	play(game, 1, act(1.0, 0.0))
-	check_equal([game.end, game.tick], [TagMatch.End.TAGGED, 14], "end and tick")
+	check_equal([game.end, game.tick], [TagMatch.End.TAGGED, ticks], "end and tick")
 
 
 func test_the_hider_wins_at_exactly_the_time_limit() -> void:

@@ -29,7 +29,7 @@ func test_numbers_are_derived_as_documented() -> void:
 	check_equal(rules.stop_x, 10.0 - 0.5 - 0.001, "stop_x")
 	check_equal(rules.stop_z, 10.0 - 0.5 - 0.001, "stop_z")
 	check_equal(rules.stop_floor, 0.5 + 0.001, "stop_floor")
-	check_equal(rules.reach_square, 0.25 * 0.25, "reach")
+	check_equal(rules.reach_square, 0.125 * 0.125, "reach")
 	check_equal(rules.separation_square, 64.0, "separation")
 	check_near(rules.turn_cos, cos(deg_to_rad(12.0)), 1e-13, "turn_cos")
 	check_near(rules.turn_sin, sin(deg_to_rad(12.0)), 1e-13, "turn_sin")
@@ -130,7 +130,7 @@ func test_options_come_from_words_before_settings() -> void:
 func test_wrong_options_are_answered_with_what_is_expected() -> void:
 	var nothing: Dictionary[String, String] = {}
 	for wrong: String in [
-		"--speed=3",
+		"--velocity=3",
 		"arenas=3",
 		"--arenas",
 		"--arenas=0",
@@ -146,7 +146,7 @@ func test_wrong_options_are_answered_with_what_is_expected() -> void:
 		check(options.error != "", "%s was taken" % wrong)
 		var value: String = wrong.get_slice("=", 1)
 		check(options.error.contains(value), "%s: '%s' does not show it" % [wrong, options.error])
-	check_says(TagOptions.of(["--speed=3"], nothing).error, ["--speed=3", "--arenas="])
+	check_says(TagOptions.of(["--velocity=3"], nothing).error, ["--velocity=3", "--arenas="])
 	check_says(TagOptions.of(["--seeker=bot:clever"], nothing).error, ["bot:chaser"])
 
 

@@ -4,6 +4,7 @@ import contextlib
 import difflib
 import importlib
 import io
+import os
 import re
 import sys
 import traceback
@@ -30,7 +31,10 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "estragon.jobs.train_tag", "TrainTag", "teach a seeker and a hider by self-play"
     ),
     ("eval", "tag"): Verb(
-        "estragon.check.evaluate", "EvalTag", "play bots and policies against each other"
+        "estragon.jobs.eval_tag", "PlayMatches", "play bots and policies against each other"
+    ),
+    ("eval-episode",): Verb(
+        "estragon.jobs.eval_episode", "EvalEpisode", "one match: its log and a picture of it"
     ),
     ("layout",): Verb(
         "estragon.tag.show_layout", "ShowLayout", "show a layout's boxes, or make one from a seed"
@@ -43,7 +47,19 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "estragon.godot.commands", "GodotDoctor", "check that Godot is there and starts"
     ),
     ("parity",): Verb("estragon.check.parity", "Parity", "the same actions in both engines"),
+    ("replay",): Verb(
+        "estragon.show.frame_commands", "ShowReplay", "show a logged match again, in a window"
+    ),
+    ("record",): Verb("estragon.jobs.record", "Record", "frames of a match, drawn by Godot"),
+    ("encode",): Verb("estragon.show.frame_commands", "EncodeFrames", "make a film of frames"),
+    ("film",): Verb("estragon.jobs.film", "MakeFilm", "the video of a training run"),
     ("plot",): Verb("estragon.show.commands", "DrawCharts", "charts of a training run"),
+    ("collect-debug",): Verb(
+        "estragon.check.debug_bundle", "CollectDebug", "bundle logs and metrics for a bug report"
+    ),
+    ("migrate-user-data",): Verb(
+        "estragon.check.user_data", "MigrateUserData", "copy old Godot user data into data/"
+    ),
     ("bench",): Verb("estragon.check.bench", "Bench", "measure speed on this machine"),
 }
 
@@ -65,6 +81,8 @@ Options of every verb:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code: 0 fine, 1 a check failed, 2 bad input."""
+    # Products of small matrices: threads of BLAS would only wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -114,7 +132,7 @@ def _dispatch(words: list[str]) -> int:
 
 def _list_verbs(prefix: tuple[str, ...]) -> str:
     shown = [(name, verb) for name, verb in VERBS.items() if name[: len(prefix)] == prefix]
-    return "\n".join(f"  estragon {' '.join(name):<14} {verb.summary}" for name, verb in shown)
+    return "\n".join(f"  estragon {' '.join(name):<17} {verb.summary}" for name, verb in shown)
 
 
 def _parse(name: tuple[str, ...], words: list[str]) -> Any:

@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,15 @@ from estragon.errors import UserError
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write `data` beside `path`, flush it to the disk, then rename it into place."""
-    temporary: str | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(f"{path} is a folder")
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise cannot_write(path, error) from error
+    _write(path, data, lambda: path)
+
+
+def write_new(path: Path, data: bytes) -> Path:
+    """The same where nothing may be overwritten: takes the first free name and returns it.
+
+    That is `path`, or `path` with a number before its ending.
+    """
+    return _write(path, data, lambda: _reserve(path))
 
 
 def ensure_writable(path: Path) -> None:
@@ -60,6 +54,39 @@ def check_archive(data: bytes, largest: int) -> None:
             raise ValueError("unpacks to more than it should")
         if archive.testzip() is not None:
             raise ValueError("damaged")
+
+
+def _write(path: Path, data: bytes, place: Callable[[], Path]) -> Path:
+    """Write beside `path`, and rename to what `place` gives when all is on the disk."""
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).chmod(0o644)
+        return Path(temporary).replace(place())
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise cannot_write(path, error) from error
+
+
+def _reserve(path: Path) -> Path:
+    """The first name that is free, made ours by an empty file."""
+    candidate, number = path, 1
+    while True:
+        try:
+            candidate.touch(exist_ok=False)
+        except FileExistsError:
+            number += 1
+            candidate = path.with_stem(f"{path.stem}-{number}")
+        else:
+            return candidate
 
 
 def cannot_write(path: Path, error: OSError) -> UserError:

@@ -46,3 +46,13 @@ def home() -> Path:
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "estragon"
+
+
+def data_root() -> Path:
+    """Where logged matches and frames are kept: `AI_DATA_ROOT`, or `data` in this folder."""
+    return Path(os.environ.get("AI_DATA_ROOT") or "data").expanduser()
+
+
+def trajectories_folder(root: Path | None = None) -> Path:
+    """The folder of logged matches under a data root."""
+    return (data_root() if root is None else root) / "trajectories"

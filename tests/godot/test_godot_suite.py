@@ -241,6 +241,7 @@ def test_the_script_imports_and_runs_from_any_folder(
     (clone / "scripts").mkdir(parents=True)
     shutil.copytree(stage, clone / "godot", ignore=shutil.ignore_patterns(".godot"))
     script = shutil.copy2(ROOT / "scripts/run_godot_tests.sh", clone / "scripts")
+    shutil.copytree(ROOT / "scripts/lib", clone / "scripts/lib")
     env = {**usable_user_folders(os.environ), "GODOT_BIN": str(godot)}
     write_test(clone / "godot", 'check(false, "as it should")')
     words = [str(script), "--json=report.json"]

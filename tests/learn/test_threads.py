@@ -1,4 +1,4 @@
-"""Threads are found out by trying, and change no bit where torch is given one each."""
+"""Workers are found out by trying and change no bit; torch is given one thread each."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.learn.staging import RECIPE, task_of
         (2, {Threads(2, 1): 1.0, Threads(1, 1): 2.0}, Threads(2, 1)),
         (2, {Threads(2, 1): 1.0, Threads(1, 1): 0.95}, Threads(2, 1)),
         (2, {Threads(2, 1): 1.0, Threads(1, 1): 0.5}, Threads(1, 1)),
-        (8, {Threads(2, 1): 1.0, Threads(1, 1): 2.0, Threads(2, 4): 0.5}, Threads(2, 4)),
+        (8, {Threads(2, 1): 1.0, Threads(1, 1): 2.0, Threads(2, 4): 0.5}, Threads(2, 1)),
     ],
 )
 def test_the_fastest_is_chosen_if_it_is_worth_it(
@@ -31,4 +31,4 @@ def test_the_fastest_is_chosen_if_it_is_worth_it(
 def test_it_really_tries(role: RoleChoice, opponent: str) -> None:
     chosen = choose_threads(task_of(role, opponent), RECIPE)
     assert 1 <= chosen.workers <= BLOCKS
-    assert chosen.torch_threads >= 1
+    assert chosen.torch_threads == 1, "or a seed would mean another run elsewhere"

@@ -59,10 +59,13 @@ def _update(update: int, rng: np.random.Generator, roles: tuple[str, ...]) -> di
         "duration_sec": 9.0 - 4.0 * wins + rng.normal(0.0, 0.3),
         "seeker_win_rate": wins,
         "learning_rate": 3e-4 * (1.0 - 0.9 * update / UPDATES),
+        "advantage_mean": rng.normal(0.0, 0.01),
+        "advantage_std": 0.2 + 0.3 * np.exp(-update / 10.0) + rng.normal(0.0, 0.01),
     }
     for role, side in zip(ROLES, (1.0, -1.0), strict=True):
         numbers = {
             "reward_sum": side * (20.0 * wins - 10.0) + rng.normal(0.0, 0.8),
+            "reward_mean": side * (0.2 * wins - 0.1),
             "policy_loss": -0.01 - 0.02 * np.exp(-update / 20.0) + rng.normal(0.0, 0.003),
             "value_loss": 0.2 + 1.5 * np.exp(-update / 12.0) + abs(rng.normal(0.0, 0.05)),
             "entropy": 4.2 - 1.8 * learned + side * 0.15 + rng.normal(0.0, 0.03),

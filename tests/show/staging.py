@@ -8,13 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from estragon.show.encode import find_ffmpeg
-from estragon.show.film import FPS
+from estragon.show.film_choice import play_kept
 from estragon.show.motion import Motion, motion_of
-from estragon.show.record import Recording, record_match
+from estragon.show.trajectory import Trajectory
 from estragon.tag.bots import Bot
 from estragon.tag.layout import Layout, load_layout
 from estragon.tag.rules import Rules, load_rules
 from tests.tag.staging import with_episode
+
+FPS = 40
 
 
 def short_rules(seconds: float = 1.0, rules: str | None = None) -> Rules:
@@ -29,16 +31,18 @@ def playground(rules: Rules) -> Layout:
 
 def played(
     rules: Rules, *, seeker: str = "chaser", hider: str = "evader", seed: int = 5
-) -> Recording:
+) -> Trajectory:
     """A match between two bots."""
-    return record_match(
-        Bot(seeker, rules), Bot(hider, rules), rules=rules, layout=playground(rules), seed=seed
-    )
+    bots = Bot(seeker, rules), Bot(hider, rules)
+    (match,) = play_kept(*bots, 1, rules=rules, layouts=[playground(rules)], seed=seed)
+    return match
 
 
-def filmed(rules: Rules, recording: Recording) -> Motion:
-    """The recording at the film's rate."""
-    return motion_of(recording, rules, playground(rules), FPS)
+def filmed(match: Trajectory, fps: int = FPS) -> Motion:
+    """The match at a film's rate, to its very end."""
+    end = float(match.seconds[-1])
+    frames = int(np.ceil(end * fps - 1e-9)) + 1
+    return motion_of(match, np.minimum(np.arange(frames) / fps, end).tolist())
 
 
 class Footage(NamedTuple):

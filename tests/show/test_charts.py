@@ -1,19 +1,30 @@
 """Real pictures of a run's files: all there, telling runs apart, and never of nothing."""
 
 import io
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image, ImageColor
 
 from estragon.errors import UserError
-from estragon.show.charts import draw_charts
+from estragon.show.chart_drawing import COLOURS
+from estragon.show.chart_runs import read_metrics, read_run
+from estragon.show.charts import draw_charts, draw_numbers
 from estragon.show.palette import HIDER, SEEKER
+from estragon.show.paper import png_of
+from tests.show.live_metrics import write_live_metrics
 from tests.show.run_folder import make_run, read_rows, write_rows
 
-IN_TRAINING = ["reward.png", "length.png", "win_rates.png", "reward_terms.png", "losses.png"]
-ALL = [*IN_TRAINING, "elo.png", "cross_play.png"]
+STRENGTH = ["reward.png", "length.png", "win_rates.png"]
+LEARNING = ["reward_terms.png", "losses.png"]
+COLUMNS = ["reward_mean.png", "advantage_mean.png", "advantage_std.png"]
+COLUMNS += ["policy_loss.png", "value_loss.png"]
+"""Those that the runs made here have columns for."""
+ALL = [*STRENGTH, "elo.png", *LEARNING, *COLUMNS, "cross_play.png"]
+LIVE = [*STRENGTH, *COLUMNS, "avg_distance.png"]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -24,10 +35,23 @@ def drawn(run: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in paths}
 
 
-def shows(png: bytes, colour: str) -> bool:
+def figures_of(*runs: Path) -> dict[str, Figure]:
+    """The charts of runs, folders or files, not painted yet: that takes the time."""
+    read = [read_run(run) if run.is_dir() else read_metrics(run) for run in runs]
+    return draw_numbers(read).figures
+
+
+def shows(picture: bytes | Figure, colour: str) -> bool:
     """Whether this very colour is in a picture."""
+    png = png_of(picture) if isinstance(picture, Figure) else picture
     pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
     return bool((pixels == ImageColor.getrgb(colour)).all(axis=-1).any())
+
+
+def known_as(run: Path, approach: str, seed: int) -> Path:
+    """A run that says what it is."""
+    (run / "metadata.json").write_text(json.dumps({"approach": approach, "seed": seed}))
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +68,7 @@ def test_every_chart_is_a_png_of_its_size(whole: dict[str, bytes]) -> None:
 
 
 def test_both_roles_have_their_colours(whole: dict[str, bytes]) -> None:
-    for name in ("reward.png", "length.png", "win_rates.png", "losses.png", "elo.png"):
+    for name in (*STRENGTH, "losses.png", "elo.png", "reward_mean.png", "value_loss.png"):
         assert shows(whole[name], SEEKER), name
         assert shows(whole[name], HIDER), name
 
@@ -52,22 +76,22 @@ def test_both_roles_have_their_colours(whole: dict[str, bytes]) -> None:
 def test_the_same_run_gives_the_same_bytes_and_another_run_others(
     tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
-    assert drawn(make_run(tmp_path / "same")) == whole
-    other = drawn(make_run(tmp_path / "other", seed=1))
-    for name in set(ALL) - {"elo.png"}:  # whose ratings are not drawn from the seed
-        assert other[name] != whole[name], name
+    same, other = (figures_of(make_run(tmp_path / str(n), seed=n)) for n in (0, 1))
+    for name in ("win_rates.png", "losses.png", "policy_loss.png", "cross_play.png"):
+        assert png_of(same[name]) == whole[name], name
+        assert png_of(other[name]) != whole[name], name
 
 
 def test_what_is_not_there_yet_is_left_out(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    early = drawn(make_run(tmp_path, strength=False, cross_play=False))
-    assert list(early) == IN_TRAINING
-    assert early["losses.png"] == whole["losses.png"]
-    assert early["reward.png"] != whole["reward.png"]
+    early = figures_of(make_run(tmp_path, strength=False, cross_play=False))
+    assert list(early) == [*STRENGTH, *LEARNING, *COLUMNS]
+    assert png_of(early["losses.png"]) == whole["losses.png"]
+    assert png_of(early["reward.png"]) != whole["reward.png"]
 
 
 def test_one_role_alone(tmp_path: Path) -> None:
-    charts = drawn(make_run(tmp_path, roles=("hider",), cross_play=False))
-    assert list(charts) == IN_TRAINING
+    charts = figures_of(make_run(tmp_path, roles=("hider",), cross_play=False))
+    assert list(charts) == [*STRENGTH, *LEARNING, *COLUMNS]
     for name in ("reward.png", "length.png", "losses.png"):
         assert shows(charts[name], HIDER), name
         assert not shows(charts[name], SEEKER), name
@@ -77,14 +101,69 @@ def test_a_run_that_has_just_begun(tmp_path: Path) -> None:
     """One row, and no episode has ended: losses are all there is."""
     make_run(tmp_path, strength=False, cross_play=False)
     first = read_rows(tmp_path / "metrics.csv")[0]
-    first |= {name: "" for name in first if "_term_" in name}
+    first |= {name: "" for name in first if "_term_" in name or "reward" in name}
     write_rows(tmp_path / "metrics.csv", [first])
-    assert list(drawn(tmp_path)) == ["losses.png"]
+    charts = figures_of(tmp_path)
+    assert list(charts) == ["losses.png", *COLUMNS[1:]]
+    assert shows(charts["policy_loss.png"], SEEKER), "one number is a dot"
 
 
 def test_a_run_without_any_numbers(tmp_path: Path) -> None:
     write_rows(tmp_path / "metrics.csv", [{"agent_steps": 0, "seeker_reward_sum": ""}])
     assert draw_charts(tmp_path, tmp_path / "charts") == []
+
+
+def test_live_training_is_drawn_over_episodes(tmp_path: Path) -> None:
+    charts = figures_of(write_live_metrics(tmp_path / "metrics.csv"))
+    assert list(charts) == LIVE
+    assert shows(charts["win_rates.png"], SEEKER)
+    assert shows(charts["reward.png"], HIDER)
+    for figure in charts.values():
+        assert figure.axes[0].get_xlabel() == "episodes"
+        assert figure.axes[0].get_xlim() == (0.0, 400.0)
+
+
+def test_repeats_of_a_run_are_drawn_as_one_in_the_colours_of_the_roles(tmp_path: Path) -> None:
+    runs = [known_as(make_run(tmp_path / str(n), seed=n), "ppo", n) for n in range(3)]
+    charts = figures_of(*runs)
+    assert list(charts) == ALL
+    for name in ("win_rates.png", "losses.png", "elo.png"):
+        assert shows(charts[name], SEEKER), name
+        assert not shows(charts[name], COLOURS[0]), name
+        words = " ".join(text.get_text() for text in charts[name].texts)
+        assert "lines: means of 3 runs" in words
+        assert "bands: from the lowest run to the highest" in words
+
+
+def test_kinds_of_runs_have_colours_of_their_own(tmp_path: Path) -> None:
+    runs = [known_as(make_run(tmp_path / str(n), seed=n), "ppo", n) for n in range(2)]
+    runs.append(known_as(make_run(tmp_path / "other", seed=5), "live", 0))
+    charts = figures_of(*runs)
+    assert list(charts) == [name for name in ALL if name != "cross_play.png"]
+    for name in ("win_rates.png", "losses.png", "reward_terms.png"):
+        assert shows(charts[name], COLOURS[0]), name
+        assert shows(charts[name], COLOURS[1]), name
+        assert not shows(charts[name], SEEKER), name
+    for figure in charts.values():
+        words = [text.get_text() for text in figure.texts]
+        assert "● ppo (2 runs)" in words
+        assert "● live" in words
+
+
+def test_an_embedded_and_a_live_run_side_by_side(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    rows = read_rows(run / "metrics.csv")
+    write_rows(run / "metrics.csv", [row | {"episode": 9 * n} for n, row in enumerate(rows)])
+    charts = figures_of(run, write_live_metrics(tmp_path / "live.csv"))
+    assert shows(charts["win_rates.png"], COLOURS[0])
+    assert shows(charts["win_rates.png"], COLOURS[1])
+    assert "elo.png" not in charts, "ratings know no episodes"
+
+
+def test_more_kinds_of_runs_than_colours_are_refused(tmp_path: Path) -> None:
+    files = [write_live_metrics(tmp_path / f"{n}.csv", episodes=2) for n in range(10)]
+    with pytest.raises(UserError, match="10 kinds of runs in one picture are too many, 9 can"):
+        figures_of(*files)
 
 
 @pytest.mark.parametrize("name", ["metrics.csv", "strength.csv", "cross_play.json"])
@@ -100,7 +179,7 @@ def test_a_word_among_the_numbers_is_named(tmp_path: Path) -> None:
     rows = read_rows(make_run(tmp_path / "run") / "metrics.csv")
     rows[6]["hider_kl"] = "oops"
     write_rows(tmp_path / "run" / "metrics.csv", rows)
-    with pytest.raises(UserError, match=r"metrics\.csv: row 7, hider_kl: 'oops' is no number"):
+    with pytest.raises(UserError, match=r"metrics\.csv: line 8, hider_kl: 'oops' is no number"):
         draw_charts(tmp_path / "run", tmp_path / "charts")
 
 

@@ -36,6 +36,17 @@ def test_an_mp4_that_plays_everywhere(tmp_path: Path) -> None:
     assert [found.name for found in path.parent.iterdir()] == ["film.mp4"]
 
 
+def test_the_same_frames_give_the_same_bytes(tmp_path: Path) -> None:
+    noise = np.random.default_rng(2).integers(0, 256, (12, SIZE[1], SIZE[0], 3), dtype=np.uint8)
+    for name in ("one.mp4", "two.mp4"):
+        with Mp4Writer(tmp_path / name, SIZE, 40) as film:
+            for pixels in noise:
+                film.add_pixels(pixels.tobytes())
+    data = (tmp_path / "one.mp4").read_bytes()
+    assert data == (tmp_path / "two.mp4").read_bytes()
+    assert b"Lavf" not in data, "no word of who wrote it"
+
+
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, ZeroDivisionError])
 def test_an_interrupted_film_leaves_nothing_and_the_old_one_alone(
     tmp_path: Path, stop: type[BaseException]
@@ -112,5 +123,10 @@ def test_frames_and_sizes_that_do_not_fit(tmp_path: Path) -> None:
         Mp4Writer(tmp_path / "film.mp4", SIZE, 40) as film,
     ):
         film.add(Image.new("RGB", (10, 10)))
+    with (
+        pytest.raises(ValueError, match=r"pixels: expected RGB \(64, 48\), got 3 bytes"),
+        Mp4Writer(tmp_path / "film.mp4", SIZE, 40) as film,
+    ):
+        film.add_pixels(b"rgb")
     with pytest.raises(UserError, match="cannot write"), Mp4Writer(tmp_path, SIZE, 40):
         pass

@@ -1,92 +1,207 @@
-"""A whole film: every stage the same match, in full, with its end."""
+"""A whole film: every stage with its card and its match, the same bytes however it was made."""
 
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from estragon.errors import UserError
-from estragon.show.film import FPS, HOLD_SEC, Stage, film_stages, verdict_of
-from estragon.show.top_down import SIZE
+from estragon.locks import locked
+from estragon.progress import Progress
+from estragon.show import film as film_module
+from estragon.show import film_work
+from estragon.show.film import Made, Script, Stage, chosen_text, make_film, verdict_of
+from estragon.show.film_choice import Choice, find_match
+from estragon.show.film_facts import RoleCurve, RunFacts, StageFacts
+from estragon.show.film_plan import Quality
+from estragon.show.film_shots import Shot
+from estragon.show.frames import frame_path
+from estragon.show.top_down_frames import TopDownRenderer, save_frame
 from estragon.tag.bots import Bot
-from estragon.tag.rules import Rules, load_rules
-from tests.show.staging import filmed, footage, played, playground, short_rules
+from tests.show.staging import footage, played, playground, short_rules
+
+QUALITY = Quality((192, 108), 10)
 
 
-def stages(rules: Rules) -> list[Stage]:
-    random, chaser, evader = (Bot(name, rules) for name in ("random", "chaser", "evader"))
-    return [
-        Stage("0%", random, random, "nobody has learned anything"),
-        Stage("100%", chaser, evader, "after 12 million steps"),
+@pytest.fixture(autouse=True)
+def few_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_fast(*players: Bot, **game: object) -> object:
+        return find_match(*players, **game, matches=4)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(film_module, "find_match", find_fast)
+
+
+def script(rule_set: str = "seek") -> Script:
+    """Two stages of bots."""
+    rules = short_rules(1.0, rule_set)
+    stages = [
+        StageFacts("0%", 0, None, {"seeker_vs_random": 0.3}, {"seeker": 1000.0}),
+        StageFacts("100%", 12_000_000, 61.0, {"seeker_vs_random": 0.9}, {"seeker": 1500.0}),
     ]
-
-
-@pytest.mark.parametrize("rule_set", ["seek", "transfer"])
-def test_a_film_of_two_stages(tmp_path: Path, rule_set: str) -> None:
-    rules = short_rules(0.5, rule_set)
-    path = tmp_path / "film.mp4"
-    told: list[tuple[int, int]] = []
-    film_stages(
-        stages(rules),
-        path,
+    curves = [RoleCurve("seeker", "evader", [0.0, 12e6], [0.3, 0.9])]
+    players = [("random", "random"), ("chaser", "evader")]
+    return Script(
+        run=RunFacts("a_run", "self-play", stages, curves),
+        stages=[
+            Stage(facts, Bot(seeker, rules), Bot(hider, rules))
+            for facts, (seeker, hider) in zip(stages, players, strict=True)
+        ],
+        policies="bots",
         rules=rules,
-        layout=playground(rules),
-        seed=5,
-        tell=lambda done, total: told.append((done, total)),
+        layouts=[playground(rules)],
+        quality=QUALITY,
+        renderer=TopDownRenderer(),
     )
-    stream, seconds, frames = footage(path, SIZE)
-    scene = round(0.5 * FPS) + 1 + round(HOLD_SEC * FPS)
-    assert len(frames) == 2 * scene
-    assert "640x720" in stream
-    assert f"{FPS} fps" in stream
-    assert seconds == pytest.approx(2 * scene / FPS, abs=0.02)
-    assert told == [(done + 1, 2 * scene) for done in range(2 * scene)]
-    arena, header = np.s_[80:670, 24:616], np.s_[:60]
-    assert apart(frames[0][arena], frames[scene][arena]) < 1.0, "both begin alike"
-    assert apart(frames[scene - 1][arena], frames[-1][arena]) > 1.0, "and end differently"
-    assert apart(frames[0][header], frames[scene][header]) > 1.0
 
 
-def apart(one: np.ndarray, other: np.ndarray) -> float:
-    """By how much two pictures differ, 0 to 255."""
-    return float(np.abs(one.astype(np.int64) - other).mean())
+def shoot(what: Script, folder: Path, output: Path, **how: bool) -> Made:
+    return make_film(what, output, folder=folder, progress=Progress(), **how)
 
 
-def test_an_interrupted_film_is_not_there(tmp_path: Path) -> None:
-    rules = short_rules(0.5)
+@pytest.mark.slow
+def test_a_film_of_two_stages(tmp_path: Path) -> None:
+    made = shoot(script("transfer"), tmp_path / "run", tmp_path / "film.mp4")
+    stream, seconds, frames = footage(tmp_path / "film.mp4", QUALITY.size)
+    assert stream.startswith("h264")
+    assert "yuv420p" in stream
+    assert "192x108" in stream
+    assert "10 fps" in stream
+    assert len(frames) == made.frames
+    assert seconds == pytest.approx(made.film_sec, abs=0.02)
+    assert made.drawn < made.frames
+    brightness = frames.mean(axis=(1, 2, 3))
+    assert (brightness > 60).all(), "no black frame"
+    jumps = np.abs(np.diff(frames.astype(np.int64), axis=0)).mean(axis=(1, 2, 3))
+    assert jumps.max() < 40.0, "no cut, everything fades"
+    assert [path.name for path in (tmp_path / "run" / "film").iterdir()] == ["lock"]
 
-    def stop(done: int, _total: int) -> None:
-        if done == 5:
-            raise KeyboardInterrupt
 
+class Flaky(TopDownRenderer):
+    """Gives up after some frames, once."""
+
+    def __init__(self, after: int) -> None:
+        self.after: int | None = after
+        self.drawn: list[int] = []
+
+    def draw(
+        self, shots: Sequence[Shot], quality: Quality, tell: Callable[[int, int], None]
+    ) -> None:
+        self.drawn.append(sum(len(shot.missing(quality.size)) for shot in shots))
+
+        def count(done: int, total: int) -> None:
+            if done == self.after:
+                self.after = None
+                raise KeyboardInterrupt
+            tell(done, total)
+
+        super().draw(shots, quality, count)
+
+
+@pytest.mark.slow
+def test_goes_on_where_it_was_stopped_to_the_same_bytes(tmp_path: Path) -> None:
+    shoot(script(), tmp_path / "one", tmp_path / "one.mp4")
+    flaky = Flaky(after=15)
+    other = replace(script(), renderer=flaky)
     with pytest.raises(KeyboardInterrupt):
-        film_stages(
-            stages(rules),
-            tmp_path / "film.mp4",
-            rules=rules,
-            layout=playground(rules),
-            seed=5,
-            tell=stop,
-        )
-    assert list(tmp_path.iterdir()) == []
+        shoot(other, tmp_path / "two", tmp_path / "two.mp4")
+    assert not (tmp_path / "two.mp4").exists()
+    (work,) = (path for path in (tmp_path / "two" / "film").iterdir() if path.is_dir())
+    (work / "scene_0" / "frame_000002.png.part").write_bytes(b"half a frame")
+    (work / "scene_0" / "frame_000003.png").write_bytes(b"damaged")
+    (work / ".film.mp4.xyz.mp4").write_bytes(b"half a film")
+    made = shoot(other, tmp_path / "two", tmp_path / "two.mp4", keep_frames=True)
+    assert flaky.drawn[1] <= flaky.drawn[0] - 14, "frames that were drawn are kept"
+    assert made.drawn == flaky.drawn[1]
+    assert (tmp_path / "one.mp4").read_bytes() == (tmp_path / "two.mp4").read_bytes()
+    assert made.work == work, "the same film has the same folder"
+    left = [path.name for path in work.rglob("*")]
+    assert not [name for name in left if name.startswith(".") or name.endswith(".part")]
+    assert len([name for name in left if name.startswith("frame_")]) == flaky.drawn[0]
+    again = shoot(other, tmp_path / "two", tmp_path / "three.mp4")
+    assert again.drawn == 0
+    assert (tmp_path / "one.mp4").read_bytes() == (tmp_path / "three.mp4").read_bytes()
+    assert not work.exists()
 
 
-def test_a_film_of_nothing(tmp_path: Path) -> None:
-    rules = load_rules()
-    with pytest.raises(UserError, match="at least one stage"):
-        film_stages([], tmp_path / "f.mp4", rules=rules, layout=playground(rules), seed=0)
+def test_another_film_has_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = script()
+    keys = {first.key()}
+    keys.add(replace(first, policies="others").key())
+    keys.add(replace(first, quality=Quality((192, 108), 20)).key())
+    keys.add(replace(first, run=RunFacts("b_run", "self-play", [], [])).key())
+    keys.add(replace(first, layouts=[]).key())
+    monkeypatch.setattr(film_work, "__version__", "99")
+    keys.add(first.key())
+    assert len(keys) == 6
+    assert first.key() == script().key()
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    output = tmp_path / "film.mp4"
+    output.write_bytes(b"mine")
+    with pytest.raises(UserError, match=r"film\.mp4 is there already; say --overwrite"):
+        shoot(script(), tmp_path / "run", output)
+    assert output.read_bytes() == b"mine"
+    assert not (tmp_path / "run").exists(), "nothing was begun"
+
+
+@pytest.mark.slow
+def test_a_film_that_appears_meanwhile_is_not_overwritten_either(tmp_path: Path) -> None:
+    output = tmp_path / "film.mp4"
+
+    class Meanwhile(TopDownRenderer):
+        """Nothing to be seen, and another film while it is drawn."""
+
+        def draw(
+            self, shots: Sequence[Shot], quality: Quality, tell: Callable[[int, int], None]
+        ) -> None:
+            for shot in shots:
+                for number in range(len(shot.times)):
+                    save_frame(Image.new("RGB", quality.size), frame_path(shot.folder, number))
+            output.write_bytes(b"somebody else's")
+
+    other = replace(script(), renderer=Meanwhile())
+    with pytest.raises(UserError, match="is there already"):
+        shoot(other, tmp_path / "run", output)
+    assert output.read_bytes() == b"somebody else's"
+    shoot(other, tmp_path / "run", output, overwrite=True)
+    assert output.read_bytes()[4:8] == b"ftyp"
+
+
+def test_one_at_a_time(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path / "run" / "film" / "lock", timeout_sec=0.0),
+        pytest.raises(UserError, match="which another process holds"),
+    ):
+        shoot(script(), tmp_path / "run", tmp_path / "film.mp4")
+
+
+def test_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(film_work, "BYTES_PER_PIXEL", 1e9)
+    with pytest.raises(UserError, match=r"frames need up to .* GB, and only .* GB are free"):
+        shoot(script(), tmp_path / "run", tmp_path / "film.mp4")
+
+
+def test_the_card_says_what_a_match_was_chosen_from() -> None:
+    choice = Choice(3, 64, 0.328)
+    words = [chosen_text(choice, short_rules(1.0, rules)) for rules in ("seek", "transfer")]
+    assert words[0] == "chosen from 64 matches; the seeker wins 33% of them"
+    assert words[1] == "chosen from 64 matches; the first seeker wins 33% of them"
 
 
 @pytest.mark.parametrize(
     ("rule_set", "hider", "seconds", "verdict"),
     [
-        ("seek", "evader", 10.0, "tagged after 5.4 s"),
-        ("seek", "evader", 2.0, "survived 2 s"),
-        ("transfer", "evader", 2.0, "0 tags in 2 s"),
-        ("transfer", "random", 3.0, "1 tag in 3 s"),
+        ("seek", "random", 10.0, r"tagged after \d\.\d s"),
+        ("seek", "evader", 1.0, "survived 1 s"),
+        ("transfer", "evader", 1.0, "0 tags in 1 s"),
+        ("transfer", "random", 9.0, r"\d tags? in 9 s"),
     ],
 )
 def test_verdicts(rule_set: str, hider: str, seconds: float, verdict: str) -> None:
     rules = short_rules(seconds, rule_set)
-    recording = played(rules, hider=hider)
-    assert verdict_of(recording, filmed(rules, recording), rules) == verdict
+    assert re.fullmatch(verdict, verdict_of(played(rules, hider=hider), rules))

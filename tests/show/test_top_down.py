@@ -1,16 +1,26 @@
-"""A frame shows who is where, how high, what they see and how long is left."""
+"""A frame from above shows who is where, how high, and what they see."""
+
+import io
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image, ImageColor
 
-from estragon.show.film import FPS
-from estragon.show.motion import Motion
+from estragon.errors import UserError
+from estragon.show.film_plan import Quality
+from estragon.show.film_shots import Shot
+from estragon.show.frames import frame_path
+from estragon.show.motion import Motion, motion_of
 from estragon.show.palette import HIDER, SEEKER
-from estragon.show.scenery import ARENA_TOP, view_of
-from estragon.show.top_down import INK, SIZE, TopDown
+from estragon.show.scenery import view_of
+from estragon.show.top_down import TopDown
+from estragon.show.top_down_frames import TopDownRenderer, png_of, save_frame
+from estragon.show.trajectory import write_trajectory
 from estragon.tag.rules import Rules, load_rules
 from tests.show.staging import filmed, played, playground
+
+SIZE = (640, 600)
 
 
 @pytest.fixture(scope="module")
@@ -20,12 +30,12 @@ def rules() -> Rules:
 
 @pytest.fixture(scope="module")
 def top_down(rules: Rules) -> TopDown:
-    return TopDown(rules, playground(rules))
+    return TopDown(rules, playground(rules), SIZE)
 
 
 @pytest.fixture(scope="module")
 def motion(rules: Rules) -> Motion:
-    return filmed(rules, played(rules))
+    return filmed(played(rules))
 
 
 def pixels(picture: Image.Image) -> np.ndarray:
@@ -43,74 +53,120 @@ def posed(motion: Motion, places: list[tuple[float, float, float]]) -> Motion:
     return motion._replace(positions=np.array([places]), forwards=facing)
 
 
-def test_cubes_are_where_the_agents_are(rules: Rules, top_down: TopDown, motion: Motion) -> None:
-    still = top_down.headed("", "")
+@pytest.mark.parametrize("size", [SIZE, (320, 180), (1920, 1080)])
+def test_cubes_are_where_the_agents_are(
+    rules: Rules, motion: Motion, size: tuple[int, int]
+) -> None:
+    view = view_of(rules, size)
+    top_down = TopDown(rules, playground(rules), size)
+    reach = round(0.7 * view.pixels_per_m)
     for frame in (0, len(motion.seconds) // 2):
-        picture = top_down.draw(still, motion, frame, float(motion.seconds[frame]))
-        assert picture.size == SIZE
+        picture = top_down.draw(motion, frame)
+        assert picture.size == size
         for agent, colour in enumerate((SEEKER, HIDER)):
-            x, y = view_of(rules).at(motion.positions[frame, agent, ::2]).astype(int)
-            patch = pixels(picture)[y - 20 : y + 20, x - 20 : x + 20].reshape(-1, 3)
-            assert (patch == ImageColor.getrgb(colour)).all(axis=-1).sum() > 50
+            x, y = view.at(motion.positions[frame, agent, ::2]).astype(int)
+            patch = pixels(picture)[y - reach : y + reach, x - reach : x + reach].reshape(-1, 3)
+            same = (np.abs(patch - ImageColor.getrgb(colour)) < 40).all(axis=-1)
+            assert same.sum() > 0.05 * view.pixels_per_m**2
 
 
-def test_the_still_picture_stays_as_it_was(top_down: TopDown, motion: Motion) -> None:
-    still = top_down.headed("10%", "after a while")
-    before = still.tobytes()
-    top_down.draw(still, motion, 0, 0.0, "survived 10 s")
-    assert still.tobytes() == before
-    assert before != top_down.headed("20%", "after a while").tobytes()
+def test_nothing_of_one_frame_stays_in_the_next(top_down: TopDown, motion: Motion) -> None:
+    first = top_down.draw(motion, 0)
+    top_down.draw(motion, 60)
+    assert top_down.draw(motion, 0).tobytes() == first.tobytes()
 
 
 def test_who_jumps_looks_larger(top_down: TopDown, motion: Motion) -> None:
-    still = top_down.headed("", "")
     low, high, away = (-8.0, 0.501, 0.0), (-8.0, 2.001, 0.0), (8.0, 0.501, 8.0)
-    standing = count(top_down.draw(still, posed(motion, [low, away]), 0, 0.0), SEEKER)
-    jumping = count(top_down.draw(still, posed(motion, [high, away]), 0, 0.0), SEEKER)
+    standing = count(top_down.draw(posed(motion, [low, away]), 0), SEEKER)
+    jumping = count(top_down.draw(posed(motion, [high, away]), 0), SEEKER)
     assert jumping > 1.1 * standing
 
 
 def test_sight_is_a_tint_and_is_stronger_on_the_opponent(
     rules: Rules, top_down: TopDown, motion: Motion
 ) -> None:
-    still = top_down.headed("", "")
     frame = int(np.flatnonzero(motion.seen[:, 0])[0])
     blind = motion._replace(seen=np.zeros_like(motion.seen))
-    pale = pixels(top_down.draw(still, blind, frame, 0.0))
-    strong = pixels(top_down.draw(still, motion, frame, 0.0))
+    pale, strong = (pixels(top_down.draw(shown, frame)) for shown in (blind, motion))
     middle = motion.ray_ends[frame, 0].mean(axis=0)
-    x, y = view_of(rules).at((motion.positions[frame, 0, ::2] + middle) / 2.0).astype(int)
-    floor = pixels(still)[y, x, 1]
+    x, y = view_of(rules, SIZE).at((motion.positions[frame, 0, ::2] + middle) / 2.0).astype(int)
+    floor = pixels(top_down._scenery)[y, x, 1]
     assert strong[y, x, 1] < pale[y, x, 1] < floor
 
 
-def test_the_bar_runs_out(top_down: TopDown, motion: Motion) -> None:
-    still = top_down.headed("", "")
-    lengths = []
-    for frame in (0, FPS, 2 * FPS, 3 * FPS):
-        picture = pixels(top_down.draw(still, motion, frame, float(motion.seconds[frame])))
-        lengths.append(int((picture[700, :560] == INK).all(axis=-1).sum()))
-    assert lengths == sorted(lengths, reverse=True)
-    np.testing.assert_allclose(np.diff(lengths), -lengths[0] / 10.0, atol=2.0)
-
-
-def test_the_verdict_has_the_colour_of_who_won(top_down: TopDown, motion: Motion) -> None:
-    still = top_down.headed("", "")
-    over = motion._replace(tags=[])
-    last = len(motion.seconds) - 1
-    quiet = pixels(top_down.draw(still, motion, last, 9.0))
-    tagged = pixels(top_down.draw(still, motion, last, 9.0, "tagged after 3.4 s"))
-    survived = pixels(top_down.draw(still, over, last, 9.0, "survived 10 s"))
-    x, y = SIZE[0] // 2, ARENA_TOP + 34
-    assert quiet[y, x].min() > max(tagged[y, x].min(), survived[y, x].min())
-    assert np.argmax(tagged[y, x]) == 0
-    assert np.argmax(survived[y, x]) == 2
-
-
 def test_tall_boxes_are_darker(rules: Rules, top_down: TopDown) -> None:
-    picture = pixels(top_down.headed("", ""))
+    picture = pixels(top_down._scenery)
+    view = view_of(rules, SIZE)
     shades = {}
     for box in playground(rules).boxes:
-        x, y = view_of(rules).at(np.array(box.at_m)).astype(int)
+        x, y = view.at(np.array(box.at_m)).astype(int)
         shades[box.size_m[1]] = picture[y, x].sum()
-    assert shades[2.8] < shades[1.1] < picture[90, 40].sum()
+    floor = picture[tuple(view.at(np.array([-9.0, -9.0])).astype(int)[::-1])].sum()
+    assert shades[2.8] < shades[1.1] < floor
+
+
+def test_a_ring_runs_outward_from_a_tag(rules: Rules, top_down: TopDown) -> None:
+    match = played(rules)
+    end = float(match.seconds[-1])
+    motion = motion_of(match, [end - 0.01, end + 0.1, end + 0.4, end + 2.0])
+    untouched = motion._replace(tags=[])
+    _, x, z = motion.tags[0]
+    middle = view_of(rules, SIZE).at(np.array([x, z]))
+    reaches = []
+    for frame in range(4):
+        shown, plain = (pixels(top_down.draw(one, frame)) for one in (motion, untouched))
+        ring = np.argwhere((shown != plain).any(axis=-1))[:, ::-1]
+        reaches.append(float(np.hypot(*(ring - middle).T).max()) if len(ring) else 0.0)
+    assert reaches[0] == reaches[3] == 0.0
+    assert 20.0 < reaches[1] < reaches[2] - 10.0
+
+
+def test_our_png_holds_the_very_pixels() -> None:
+    noise = np.random.default_rng(3).integers(0, 256, (37, 53, 3), dtype=np.uint8)
+    picture = Image.fromarray(noise)
+    with Image.open(io.BytesIO(png_of(picture))) as read:
+        assert read.format == "PNG"
+        assert (np.asarray(read.convert("RGB")) == noise).all()
+
+
+def test_a_shot_is_drawn_in_processes_and_only_what_is_missing(
+    rules: Rules, tmp_path: Path
+) -> None:
+    trajectory = write_trajectory(played(rules), tmp_path)
+    shot = Shot(trajectory, tmp_path / "frames", (0.0, 0.5, 1.0, 1.5))
+    quality = Quality((160, 90), 30)
+    told: list[tuple[int, int]] = []
+    TopDownRenderer().draw([shot], quality, lambda *counts: told.append(counts))
+    assert told == [(done, 4) for done in (1, 2, 3, 4)]
+    assert shot.missing(quality.size) == []
+    kept = {n: frame_path(shot.folder, n).read_bytes() for n in range(4)}
+    mark = png_of(Image.new("RGB", quality.size))
+    frame_path(shot.folder, 0).write_bytes(mark)
+    frame_path(shot.folder, 2).unlink()
+    assert shot.missing(quality.size) == [2]
+    TopDownRenderer().draw([shot], quality, lambda *counts: told.append(counts))
+    assert told[4:] == [(1, 1)]
+    assert frame_path(shot.folder, 2).read_bytes() == kept[2], "the same bits again"
+    assert frame_path(shot.folder, 0).read_bytes() == mark, "what is there is not drawn again"
+
+
+def test_frames_that_are_not_as_they_should_be(tmp_path: Path) -> None:
+    shot, size = Shot(tmp_path / "match.jsonl", tmp_path / "frames", (0.0, 0.1)), (4, 2)
+    for number in range(2):
+        save_frame(Image.new("RGB", size), frame_path(shot.folder, number))
+    shot.check(size)
+    assert shot.read(1).size == size
+    with pytest.raises(UserError, match=r"frame_000000\.png: expected 8 × 8 pixels, got 4 × 2"):
+        shot.check((8, 8))
+    path = frame_path(shot.folder, 1)
+    path.write_bytes(path.read_bytes()[:40])
+    assert shot.missing(size) == [1], "half a frame is none"
+    with pytest.raises(UserError, match=r"frame_000001\.png is damaged"):
+        shot.read(1)
+    path.unlink()
+    for look in (lambda: shot.check(size), lambda: shot.read(1)):
+        with pytest.raises(UserError, match=r"frame .*frame_000001\.png is missing"):
+            look()
+    with pytest.raises(UserError, match="cannot write"):
+        save_frame(Image.new("RGB", size), tmp_path / "frames" / "frame_000000.png" / "x.png")

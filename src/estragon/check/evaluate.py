@@ -14,7 +14,7 @@ from estragon.progress import Progress
 
 if TYPE_CHECKING:
     from estragon.tag.layout import Layout
-    from estragon.tag.matches import Outcomes
+    from estragon.tag.matches import Outcomes, Watcher
     from estragon.tag.players import Player
     from estragon.tag.rules import Rules
 
@@ -50,11 +50,11 @@ class EvalTag:
     json_file: Annotated[Path | None, optional("FILE", name="json")] = None
     """Write the result to this file as well."""
 
-    def run(self) -> None:
-        """Play, print, and write."""
+    def run(self, watcher: "Watcher | None" = None) -> None:
+        """Play, print, and write; a watcher sees every decision."""
         if self.json_file is not None:
             ensure_writable(self.json_file)
-        result = self.evaluate()
+        result = self.evaluate(watcher)
         low, high = result["ci95"]
         print(
             f"{result['seeker']} tags {result['hider']} in {result['seeker_win_rate']:.1%} of "
@@ -66,7 +66,7 @@ class EvalTag:
             write_json(self.json_file, result)
             print(f"wrote {self.json_file}")
 
-    def evaluate(self) -> dict[str, Any]:
+    def evaluate(self, watcher: "Watcher | None" = None) -> dict[str, Any]:
         """Play the matches; returns what goes into the JSON file."""
         if not 1 <= self.episodes <= 10_000_000:
             raise UserError(f"--episodes: expected 1 to 10,000,000, got {self.episodes}")
@@ -79,7 +79,7 @@ class EvalTag:
         seeker = load_player(self.seeker, rules, "seeker")
         hider = load_player(self.hider, rules, "hider")
         layouts = load_layouts(spec, rules)
-        outcomes = self._play(seeker, hider, rules, layouts)
+        outcomes = self._play(seeker, hider, rules, layouts, watcher)
         # a draw, possible under transfer rules only, is half a win for each
         rate = float(
             np.mean(np.select([outcomes.winners == 0, outcomes.winners == 1], [1.0, 0.0], 0.5))
@@ -98,7 +98,12 @@ class EvalTag:
         }
 
     def _play(
-        self, seeker: "Player", hider: "Player", rules: "Rules", layouts: "list[Layout]"
+        self,
+        seeker: "Player",
+        hider: "Player",
+        rules: "Rules",
+        layouts: "list[Layout]",
+        watcher: "Watcher | None",
     ) -> "Outcomes":
         from estragon.tag.matches import play_batches, play_matches
 
@@ -117,6 +122,7 @@ class EvalTag:
                     layouts=layouts,
                     seed=self.seed,
                     tell=tell,
+                    watcher=watcher,
                 )
             from estragon.check.godot_arenas import GodotArenas
 
@@ -125,7 +131,12 @@ class EvalTag:
                 count, rules=rules, layouts=layouts, seed=self.seed, rules_file=self.rules_file
             ) as arenas:
                 return play_batches(
-                    seeker, hider, self.episodes, lambda first: (arenas, arenas.reset(first)), tell
+                    seeker,
+                    hider,
+                    self.episodes,
+                    lambda first: (arenas, arenas.reset(first)),
+                    tell,
+                    watcher,
                 )
 
 

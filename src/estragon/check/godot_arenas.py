@@ -19,7 +19,7 @@ from estragon.tag.rewards import TERMS
 from estragon.tag.rules import ACTION_SIZE, AGENTS, Rules
 from estragon.tag.state import AGENT
 
-PROTOCOL = 1
+PROTOCOL = 2
 STATE_SIZE = len(AGENT.names or ())
 
 
@@ -45,6 +45,7 @@ class GodotArenas:
             rules_file: the file the rules came from, where it is not the game's own.
         """
         self.rules, self.count = rules, count
+        self.layouts, self.seed = list(layouts), seed
         self._folder = tempfile.TemporaryDirectory(prefix="estragon-arenas-")
         self._first_arena = 0
         try:
@@ -56,6 +57,8 @@ class GodotArenas:
             self._folder.cleanup()
             raise
         self._seekers = np.zeros(count, dtype=np.int8)
+        self.layout_index = np.zeros(count, dtype=np.int32)
+        """Which of the layouts is played on, (arenas,)."""
         self.states = np.zeros((count, AGENTS, STATE_SIZE))
         """(arenas, agents, fields of AGENT) float64 after the last answer."""
 
@@ -66,6 +69,14 @@ class GodotArenas:
     def __exit__(self, *_: object) -> None:
         """End Godot."""
         self.close()
+
+    @property
+    def agents(self) -> np.ndarray:
+        """The agents as they are now: (arenas, agents) of AGENT."""
+        agents = np.zeros((self.count, AGENTS), dtype=AGENT)
+        for column, name in enumerate(AGENT.names or ()):
+            agents[name] = self.states[..., column]
+        return agents
 
     @property
     def is_seeker(self) -> np.ndarray:
@@ -141,6 +152,7 @@ class GodotArenas:
         terms = take("<f4", count, AGENTS, len(TERMS))
         ends, winners, self._seekers = take("i1", count), take("i1", count), take("i1", count)
         ticks, _episodes = take("<i4", count), take("<i4", count)
+        self.layout_index = take("<i4", count)
         distances = take("<f8", count)
         self.states = take("<f8", count, AGENTS, STATE_SIZE)
         last_sights = np.zeros_like(observations)

@@ -63,7 +63,7 @@ class TrainTag:
     output: Path = Path()
     """The folder for trainer/, charts/ and the film."""
     film: bool = True
-    """Make a film: the same match at five stages of the training."""
+    """Make a quick film: a match of each of five stages of the training, from above."""
     probe_steps: int = PROBE_STEPS
     """How long a newcomer may study each finished policy, to see how far it can be exploited; 0
     leaves it out."""
@@ -107,7 +107,8 @@ class TrainTag:
             self.output, self._task(), self.recipe, self.steps, self._device(), choose_threads
         )
         alone.enter_context(locked(session.folder.lock, timeout_sec=0.0))
-        session.write_metadata(_about_here(self.layout))
+        rules_file = None if self.rules_file is None else str(self.rules_file.absolute())
+        session.write_metadata(_about_here(self.layout) | {"rules_file": rules_file})
         session.folder.mark_latest()
         return session
 

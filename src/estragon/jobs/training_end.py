@@ -1,6 +1,5 @@
 """The end of a training run: final judgement, charts, film, and one screen that says it all."""
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import cast
@@ -9,19 +8,14 @@ from rich.console import Console
 
 from estragon.check.evaluate import wilson_interval
 from estragon.files import write_json
+from estragon.jobs.film import film_name, film_run
 from estragon.learn.display import strength_table
 from estragon.learn.ladder import PAIRINGS
 from estragon.learn.probe import Probe, probe
 from estragon.learn.session import Session
 from estragon.progress import Progress
 from estragon.show.charts import draw_charts
-from estragon.show.film import Stage as FilmedStage
-from estragon.show.film import film_stages
-from estragon.tag.roles import ROLES, Role
-
-FILM_SEED = 7
-FILMED = ("0%", "5%", "20%", "50%", "100%")
-"""Stages that the film shows: few enough to watch in a minute."""
+from estragon.tag.roles import Role
 
 
 def finish(session: Session, *, film: bool, probe_steps: int) -> None:
@@ -56,30 +50,10 @@ def _probe(session: Session, steps: int, progress: Progress) -> list[Probe]:
     return found
 
 
-def _film(session: Session, progress: Progress) -> Path | None:
-    """One match of some stages, the same spawn in each; None where only one role learned."""
-    stages = [
-        FilmedStage(
-            f"{stage.agent_steps / 1e6:.1f} million steps" if stage.agent_steps else "untrained",
-            stage.policies["seeker"],
-            stage.policies["hider"],
-            f"after {stage.name} of the training",
-        )
-        for stage in session.ladder.stages
-        if len(stage.policies) == len(ROLES) and stage.name in FILMED
-    ]
-    if not stages:
-        return None
-    progress.step("film")
-    path = session.folder.root / f"learn_progress-{time.strftime('%Y%m%d-%H%M%S')}.mp4"
-    film_stages(
-        stages,
-        path,
-        rules=session.task.rules,
-        layout=session.task.layouts[0],
-        seed=FILM_SEED,
-        tell=lambda done, total: progress.update(done, total, " frames"),
-    )
+def _film(session: Session, progress: Progress) -> Path:
+    """The quick film, which needs no Godot; `estragon film` makes a better one."""
+    path = film_name(session.folder.root)
+    film_run(session.folder, path, progress, quality="low", renderer="top-down")
     return path
 
 
@@ -125,3 +99,5 @@ def _tell(session: Session, probes: list[Probe], charts: list[Path], film: Path 
                 else f"--seeker {other} --hider {trainer / 'policy_hider.npz'}"
             )
             console.print(f"  estragon eval tag {players}", soft_wrap=True)
+    if film:
+        console.print(f"  estragon film --run {session.folder.path}", soft_wrap=True)

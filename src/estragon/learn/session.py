@@ -84,7 +84,7 @@ class Session:
         """Take up a run where its last checkpoint left it."""
         saved = load_checkpoint(folder.state)
         try:
-            task = _task_from(saved["task"])
+            task = task_from(saved["task"])
             kept = folder.path / Path(task.opponent).name
             if task.opponent != LEAGUE and kept.is_file():
                 task = replace(task, opponent=str(kept))  # wherever the folder is by now
@@ -274,7 +274,8 @@ def _plain_task(task: Task) -> dict[str, Any]:
     }
 
 
-def _task_from(saved: dict[str, Any]) -> Task:
+def task_from(saved: dict[str, Any]) -> Task:
+    """The task of a run, as its checkpoint keeps it."""
     return Task(
         rules=msgspec.convert(saved["rules"], Rules),
         layouts=msgspec.convert(saved["layouts"], list[Layout]),

@@ -1,42 +1,40 @@
-"""Charts of cross-play: ratings over training, and the table of everybody against everybody."""
+"""The table of everybody against everybody."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from estragon.show.cross_play import CrossPlay
-from estragon.show.palette import HIDER, ROLES, SEEKER
-from estragon.show.panel import Panel
+from estragon.show.palette import HIDER, SEEKER
 from estragon.show.paper import FAINT, INK, new_panels, new_sheet
 
 WINS = LinearSegmentedColormap.from_list("wins", [HIDER, "#f7f5f0", SEEKER])
 """From the hider always wins to the seeker always wins."""
 
 
-def draw_elo(cross_play: CrossPlay) -> Figure:
-    """The rating of each role's agents, stage by stage."""
-    figure = new_sheet(
-        "Strength over training (Elo)",
-        f"every stage's agents against every other's, {cross_play.episodes} matches a pair",
-    )
-    panel = Panel(new_panels(figure, right=0.92)[0])
-    millions = np.array([stage.agent_steps for stage in cross_play.stages]) / 1e6
-    for role, colour in ROLES.items():
-        panel.draw_exact(millions, np.array(getattr(cross_play.elo, role)), role, colour)
-    panel.finish(y="Elo rating")
-    return figure
+def draw_cross_play(runs: Sequence[CrossPlay]) -> Figure | None:
+    """How often the seeker of each stage (rows) beats the hider of each stage (columns).
 
-
-def draw_cross_play(cross_play: CrossPlay) -> Figure:
-    """How often the seeker of each stage (rows) beats the hider of each stage (columns)."""
-    figure = new_sheet(
+    Of several runs the mean; None where they were judged at different stages, or never.
+    """
+    if not runs or len({tuple(stage.name for stage in run.stages) for run in runs}) > 1:
+        return None
+    episodes = sum(run.episodes for run in runs)
+    of_runs = f", mean of {len(runs)} runs" if len(runs) > 1 else ""
+    sheet = new_sheet(
         "Who beats whom: how often the seeker wins",
-        f"in % of {cross_play.episodes} matches; red: the seeker wins, blue: the hider wins",
+        [
+            f"in % of {episodes} matches{of_runs}",
+            "red: the seeker wins, blue: the hider wins",
+            "a stage is a share of the training",
+        ],
     )
-    axes = new_panels(figure, left=0.13)[0]
-    rates = 100.0 * np.array(cross_play.seeker_win_rate)
+    axes = new_panels(sheet)[0].axes
+    rates = 100.0 * np.mean([run.seeker_win_rate for run in runs], axis=0)
     axes.imshow(rates, cmap=WINS, vmin=0.0, vmax=100.0, aspect="auto")
-    names = [stage.name for stage in cross_play.stages]
+    names = [stage.name for stage in runs[0].stages]
     places = range(len(names))
     size = float(np.clip(150.0 / len(names), 6.0, 15.0))
     for row in places:
@@ -55,4 +53,4 @@ def draw_cross_play(cross_play: CrossPlay) -> Figure:
     axes.spines["bottom"].set_visible(False)
     axes.set_xlabel("hider of this stage", color=FAINT, fontsize=12, labelpad=10)
     axes.set_ylabel("seeker of this stage", color=FAINT, fontsize=12, labelpad=10)
-    return figure
+    return sheet.figure

@@ -92,7 +92,7 @@ def draw_shadow(picture: Image.Image, view: View, cube: Cube, size_m: float) -> 
     """Its shadow, farther off and softer the higher it is above what it falls on."""
     fall = LIGHT * (cube.drop_m + 0.35 * size_m)
     outline = view.at(cube.place + fall + _turned(rounded_square(size_m * 0.98), cube.forward))
-    soft = 2.0 + 3.0 * cube.drop_m
+    soft = view.unit * (2.0 + 3.0 * cube.drop_m)
     opacity = 0.34 / (1.0 + 0.5 * cube.drop_m)
     shadow = Shape.around(outline, 3.0 * soft).polygon(outline, opacity)
     shadow.fill(picture, SHADOW, blur=soft)

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from PIL import Image
 
 QUALITY_CRF = 21
+THREADS = 4
+"""Of the encoder: how many it has changes its bytes, so it is always the same."""
 FINISH_TIMEOUT_SEC = 120.0
 """How long ffmpeg may take to write the end of a film once it has all frames."""
 
 
 class Mp4Writer:
     """H.264 that plays everywhere; used with `with`, and renamed into place when that ends well.
+
+    The same frames give the same bytes, whenever and however often they are encoded.
 
     Args:
         path: the film.
@@ -60,8 +64,14 @@ class Mp4Writer:
         """Append one RGB frame."""
         if frame.size != self._size or frame.mode != "RGB":
             raise ValueError(f"frame: expected RGB {self._size}, got {frame.mode} {frame.size}")
+        self.add_pixels(frame.tobytes())
+
+    def add_pixels(self, pixels: bytes) -> None:
+        """Append one frame that is given as the bytes of an RGB picture."""
+        if len(pixels) != 3 * self._size[0] * self._size[1]:
+            raise ValueError(f"pixels: expected RGB {self._size}, got {len(pixels)} bytes")
         try:
-            self._frames.write(frame.tobytes())
+            self._frames.write(pixels)
         except OSError as error:
             raise self._failure() from error
 
@@ -88,6 +98,7 @@ class Mp4Writer:
         colours = "-vf scale=out_color_matrix=bt709:out_range=tv -pix_fmt yuv420p"
         colours += " -colorspace bt709 -color_primaries bt709 -color_trc bt709"
         codec = f"-c:v libx264 -preset veryfast -tune animation -crf {QUALITY_CRF}"
+        codec += f" -threads {THREADS} -fflags +bitexact -flags:v +bitexact -map_metadata -1"
         codec += " -movflags +faststart -f mp4"
         words = f"-hide_banner -loglevel error -nostdin -y {frames} -an {colours} {codec}"
         return [*words.split(), str(self._temporary.absolute())]
@@ -114,7 +125,8 @@ class Mp4Writer:
             self._ffmpeg.wait(1.0)
         self._complaints.seek(0)
         said = self._complaints.read().decode(errors="replace").split("\n")
-        last = next((line.strip() for line in reversed(said) if line.strip()), "it said nothing")
+        silent = f"it ended with {self._ffmpeg.returncode} and said nothing"
+        last = next((line.strip() for line in reversed(said) if line.strip()), silent)
         return UserError(f"ffmpeg could not write {self._path}: {last}")
 
     def _clear_away(self) -> None:

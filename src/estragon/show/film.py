@@ -1,92 +1,190 @@
-"""A film of how play changed while it was learned: the same match, once for every stage."""
+"""A film of how play changed while it was learned: for every stage a card and an eventful match."""
 
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from estragon.errors import UserError
-from estragon.show.encode import Mp4Writer
-from estragon.show.motion import Motion, motion_of
-from estragon.show.record import Recording, record_match
-from estragon.show.top_down import SIZE, TopDown
+from estragon.files import ensure_writable, write_whole
+from estragon.progress import Progress
+from estragon.show.film_choice import Choice, find_match
+from estragon.show.film_compose import Film
+from estragon.show.film_encode import encode_film
+from estragon.show.film_facts import RunFacts, StageFacts, time_text
+from estragon.show.film_plan import Quality, Scene, match_times
+from estragon.show.film_renderers import Renderer
+from estragon.show.film_shots import Shot
+from estragon.show.film_work import ensure_room, key_of, work_folder
+from estragon.show.trajectory import Trajectory, read_trajectory, records_of
 from estragon.tag.layout import Layout
-from estragon.tag.match import TAGGED
 from estragon.tag.players import Player
 from estragon.tag.rules import Rules
 
-if TYPE_CHECKING:
-    from PIL import Image
-
-FPS = 40
-HOLD_SEC = 1.0
-"""How long the end of a match stays in sight."""
-
 
 class Stage(NamedTuple):
-    """Two players of some moment in training, and how the film introduces them."""
+    """Two players of some moment in training, and what is known of them."""
 
-    name: str
+    facts: StageFacts
     seeker: Player
     hider: Player
-    caption: str
 
 
-def film_stages(
-    stages: Sequence[Stage],
-    path: Path,
+@dataclass(frozen=True)
+class Script:
+    """What a film is to show, and how."""
+
+    run: RunFacts
+    stages: Sequence[Stage]
+    policies: str
+    """A digest of everybody who plays."""
+    rules: Rules
+    layouts: Sequence[Layout]
+    quality: Quality
+    renderer: Renderer
+
+    def key(self) -> str:
+        """The same for the same film."""
+        game = [self.rules, list(self.layouts), self.run, self.policies, self.quality]
+        look = [self.renderer.name, self.renderer.fingerprint()]
+        return key_of(msgspec.json.encode([*game, *look]))
+
+
+class Made(NamedTuple):
+    """What came of it."""
+
+    film_sec: float
+    frames: int
+    drawn: int
+    """Frames that were drawn this time."""
+    work: Path
+    """The folder of the drawn frames, which is gone unless they were to be kept."""
+
+
+def make_film(
+    script: Script,
+    output: Path,
     *,
-    rules: Rules,
-    layout: Layout,
-    seed: int,
-    tell: Callable[[int, int], None] = lambda _done, _total: None,
-) -> None:
-    """Write an MP4 in which every stage plays the match of this seed, from the same start.
+    folder: Path,
+    progress: Progress,
+    overwrite: bool = False,
+    keep_frames: bool = False,
+) -> Made:
+    """Make a film, or go on with it where an earlier attempt was stopped.
 
     Args:
-        stages: shown one after the other.
-        path: the film; written whole, or not at all.
-        rules: the game.
-        layout: the boxes.
-        seed: decides where the two begin.
-        tell: hears how many frames are drawn, and of how many.
+        script: what it shows.
+        output: the MP4; written whole, or not at all.
+        folder: of the run; the work is done in a folder inside it.
+        progress: is told what happens.
+        overwrite: whether the output may be there already.
+        keep_frames: whether the drawn frames stay when the film is there.
     """
-    if not stages:
-        raise UserError("a film needs at least one stage")
-    top_down = TopDown(rules, layout)
-    scenes = []
-    for stage in stages:
-        recording = record_match(stage.seeker, stage.hider, rules=rules, layout=layout, seed=seed)
-        motion = motion_of(recording, rules, layout, FPS)
-        scenes.append((stage, motion, verdict_of(recording, motion, rules)))
-    total = sum(len(motion.seconds) + round(HOLD_SEC * FPS) for _, motion, _ in scenes)
-    done = 0
-    with Mp4Writer(path, SIZE, FPS) as film:
-        for stage, motion, verdict in scenes:
-            still = top_down.headed(stage.name, stage.caption)
-            for picture in scene_frames(top_down, still, motion, verdict):
-                film.add(picture)
-                done += 1
-                tell(done, total)
+    _refuse_to_overwrite(output, overwrite)
+    ensure_writable(output)
+    with work_folder(folder, script.key()) as work:
+        progress.step("choosing matches")
+        scenes = _scenes(script, work, _countdown(progress, "stages"))
+        shots = [scene.shot for scene in scenes]
+        missing = sum(len(shot.missing(script.quality.size)) for shot in shots)
+        ensure_room(work, script.quality.size, missing)
+        progress.step("drawing", f"{missing} frames, {script.renderer.name}")
+        script.renderer.draw(shots, script.quality, _countdown(progress, "frames"))
+        film = Film(script.run, tuple(scenes), script.quality)
+        progress.step("encoding")
+        frames = encode_film(film, work / "film.mp4", _countdown(progress, "frames"))
+        _refuse_to_overwrite(output, overwrite)
+        write_whole(output, (work / "film.mp4").read_bytes())
+        if not keep_frames:
+            shutil.rmtree(work)
+    return Made(frames / script.quality.fps, frames, missing, work)
 
 
-def scene_frames(
-    top_down: TopDown, still: "Image.Image", motion: Motion, verdict: str
-) -> "Iterator[Image.Image]":
-    """Every frame of one match, and of the moment after it."""
-    last = len(motion.seconds) - 1
-    for frame, seconds in enumerate(motion.seconds):
-        yield top_down.draw(still, motion, frame, float(seconds))
-    for held in range(round(HOLD_SEC * FPS)):
-        after = float(motion.seconds[last]) + (held + 1) / FPS
-        yield top_down.draw(still, motion, last, after, verdict)
+def _refuse_to_overwrite(output: Path, overwrite: bool) -> None:
+    if output.exists() and not overwrite:
+        raise UserError(f"{output} is there already; say --overwrite, or name another --output")
 
 
-def verdict_of(recording: Recording, motion: Motion, rules: Rules) -> str:
+def _countdown(progress: Progress, unit: str) -> Callable[[int, int], None]:
+    """Tells how far something is, and how long the rest will take at the pace since it began."""
+    begun: tuple[float, int] | None = None
+
+    def tell(done: int, total: int) -> None:
+        nonlocal begun
+        now = time.monotonic()
+        if begun is None:
+            begun = now, done
+        since, first = begun
+        left = time_text((total - done) * (now - since) / (done - first)) if done > first else "?"
+        progress.update(done, total, f" {unit}, {left} left")
+
+    return tell
+
+
+def _scenes(script: Script, work: Path, tell: Callable[[int, int], None]) -> list[Scene]:
+    """The scenes of a film; matches that were chosen before are not chosen again."""
+    chosen = work / "chosen.json"
+    if not chosen.is_file():
+        choices = []
+        for number, stage in enumerate(script.stages):
+            choice, match = find_match(
+                stage.seeker, stage.hider, rules=script.rules, layouts=script.layouts
+            )
+            lines = (msgspec.json.encode(record) for record in records_of(match))
+            write_whole(_match_file(work, number), b"\n".join(lines) + b"\n")
+            choices.append(choice)
+            tell(number + 1, len(script.stages))
+        write_whole(chosen, msgspec.json.encode(choices))
+    choices = msgspec.json.decode(chosen.read_bytes(), type=list[Choice])
+    return [
+        _scene(script, stage.facts, choice, _match_file(work, number), work / f"scene_{number}")
+        for number, (stage, choice) in enumerate(zip(script.stages, choices, strict=True))
+    ]
+
+
+def _match_file(work: Path, number: int) -> Path:
+    return work / f"match_{number}.jsonl"
+
+
+def _scene(script: Script, facts: StageFacts, choice: Choice, file: Path, frames: Path) -> Scene:
+    match = read_trajectory(file)
+    end_sec = float(match.seconds[-1])
+    tag_sec = match.tags[-1].tick / match.start.ticks_per_second if match.tags else None
+    times = match_times(end_sec, tag_sec, script.quality.fps)
+    winner = "" if match.winner < 0 else _role_at_the_end(match, match.winner)
+    return Scene(
+        facts=facts,
+        chosen=chosen_text(choice, script.rules),
+        shot=Shot(file, frames, times),
+        end_sec=end_sec,
+        limit_sec=match.start.time_limit_sec,
+        tag_sec=tag_sec,
+        verdict=verdict_of(match, script.rules),
+        winner=winner,
+        ends_above=bool(match.positions[-1, :, 2].mean() < 0.0),
+    )
+
+
+def _role_at_the_end(match: Trajectory, agent: int) -> str:
+    return "seeker" if match.is_seeker[-1, agent] else "hider"
+
+
+def chosen_text(choice: Choice, rules: Rules) -> str:
+    """How a match came into the film."""
+    who = "the seeker" if rules.rule_set.tag_ends_episode else "the first seeker"
+    return f"chosen from {choice.matches} matches; {who} wins {choice.seeker_wins:.0%} of them"
+
+
+def verdict_of(match: Trajectory, rules: Rules) -> str:
     """How a match ended, in a few words."""
-    seconds = recording.seconds(rules)
-    if recording.end == TAGGED:
+    seconds = float(match.seconds[-1])
+    if match.tagged:
         return f"tagged after {seconds:.1f} s"
     if rules.rule_set.tag_ends_episode:
         return f"survived {seconds:g} s"
-    tags = len(motion.tags)
+    tags = len(match.tags)
     return f"{tags} {'tag' if tags == 1 else 'tags'} in {seconds:g} s"

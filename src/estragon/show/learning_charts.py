@@ -1,24 +1,15 @@
 """Charts of what the learner does: the terms of the reward, and the losses."""
 
+from collections.abc import Sequence
+
 import numpy as np
-from matplotlib.figure import Figure
 
+from estragon.show.chart_drawing import COLOURS
+from estragon.show.chart_plan import Chart, Line, PanelPlan
+from estragon.show.chart_runs import Run
 from estragon.show.palette import ROLES
-from estragon.show.panel import Panel, has_numbers
-from estragon.show.paper import INK, STEPS_LABEL, name_roles, new_panels, new_sheet
-from estragon.show.table import Table
+from estragon.show.paper import INK
 
-TERM_COLOURS = (
-    "#e08e2b",
-    "#4a9a62",
-    "#7d5ba6",
-    "#2aa1a1",
-    "#c2476f",
-    "#8c6d46",
-    "#3b6fb6",
-    "#9a9a3c",
-    "#5d6470",
-)
 LOSSES = {
     "policy_loss": "Policy loss",
     "value_loss": "Value loss",
@@ -28,56 +19,58 @@ LOSSES = {
 }
 
 
-def draw_reward_terms(metrics: Table) -> Figure | None:
+def reward_terms_chart(runs: Sequence[Run]) -> Chart:
     """What each role's reward is made of: the terms that are not always zero."""
-    terms = {role: _terms_in_use(metrics, role) for role in ROLES}
-    roles = [role for role in ROLES if terms[role]]
-    if not roles:
-        return None
-    colours: dict[str, str] = {}
-    for role in roles:
-        for term in terms[role]:
-            colours.setdefault(term, TERM_COLOURS[len(colours) % len(TERM_COLOURS)])
-    figure = new_sheet(
+    terms = {role: _terms_in_use(runs, role) for role in ROLES}
+    every = dict.fromkeys(term for role in ROLES for term in terms[role])
+    colours = {term: COLOURS[number % len(COLOURS)] for number, term in enumerate(every)}
+    panels = [
+        PanelPlan(
+            tuple(
+                Line("metrics", f"{role}_term_{term}", term.replace("_", " "), colours[term])
+                for term in terms[role]
+            ),
+            title=role.capitalize(),
+            y="reward per episode",
+            zero=True,
+        )
+        for role in ROLES
+    ]
+    return Chart(
+        "reward_terms.png",
         "What the reward is made of",
-        "mean of each term per episode in training; terms that are always zero are left out",
+        "mean of each term per episode in training; terms that are always 0 are left out",
+        tuple(panels),
+        alike=True,
     )
-    grid = {"top": 0.79, "right": 0.9, "wspace": 0.3}
-    panels = [Panel(axes) for axes in new_panels(figure, 1, len(roles), alike=True, **grid)]
-    for panel, role in zip(panels, roles, strict=True):
-        panel.axes.axhline(0.0, color=INK, lw=0.8, alpha=0.5)
-        for term in terms[role]:
-            values = metrics.column(f"{role}_term_{term}")
-            panel.draw_noisy(metrics.millions, values, term.replace("_", " "), colours[term])
-    for panel, role in zip(panels, roles, strict=True):
-        panel.finish(title=role.capitalize(), y="mean reward per episode")
-    return figure
 
 
-def draw_losses(metrics: Table) -> Figure | None:
+def losses_chart() -> Chart:
     """How the updates go, role by role."""
-    roles = {
-        role: colour
-        for role, colour in ROLES.items()
-        if has_numbers(metrics, *(f"{role}_{loss}" for loss in LOSSES))
-    }
-    if not roles:
-        return None
-    figure = new_sheet("How the updates go", "every update faint, their rolling mean in front")
-    name_roles(figure, roles)
-    panels = new_panels(figure, 2, 3, top=0.79, hspace=0.42, wspace=0.24)
-    for axes, (loss, title) in zip(panels[:-1], LOSSES.items(), strict=True):
-        panel = Panel(axes)
-        for role, colour in roles.items():
-            panel.draw_noisy(metrics.millions, metrics.column(f"{role}_{loss}"), "", colour)
-        panel.finish(title=title, x=STEPS_LABEL if axes in panels[3:] else "")
-    rate = Panel(panels[-1])
-    rate.draw_noisy(metrics.millions, 1e4 * metrics.column("learning_rate"), "", INK)
-    rate.finish(title="Learning rate (× 10⁻⁴)")
-    return figure
+    panels = [
+        PanelPlan(
+            tuple(Line("metrics", f"{role}_{loss}", role, ROLES[role]) for role in ROLES),
+            title=title,
+        )
+        for loss, title in LOSSES.items()
+    ]
+    rate = Line("metrics", "learning_rate", "", INK, times=1e4)
+    panels.append(PanelPlan((rate,), title="Learning rate (× 10⁻⁴)"))
+    return Chart(
+        "losses.png",
+        "How the updates go",
+        "losses and other signs of each update's health",
+        tuple(panels),
+        key=ROLES,
+        tells_window=True,
+    )
 
 
-def _terms_in_use(metrics: Table, role: str) -> list[str]:
+def _terms_in_use(runs: Sequence[Run], role: str) -> list[str]:
     prefix = f"{role}_term_"
-    columns = {term: metrics.column(prefix + term) for term in metrics.names_after(prefix)}
-    return [term for term, values in columns.items() if np.nan_to_num(values).any()]
+    names = dict.fromkeys(term for run in runs for term in run.metrics.names_after(prefix))
+    return [
+        term
+        for term in names
+        if any(np.nan_to_num(run.metrics.column(prefix + term)).any() for run in runs)
+    ]

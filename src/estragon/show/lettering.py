@@ -8,6 +8,8 @@ from PIL import Image, ImageDraw, ImageFont
 from estragon.show.shape import Colour
 
 ELLIPSIS = "…"
+LONGEST = 400
+"""Letters; a line of more would leave any picture."""
 STAND_INS = str.maketrans({"–": "-", "—": "-", "−": "-", "×": "x", "→": ">", "’": "'", "ß": "ss"})
 """What the typeface lacks, and what is written instead."""
 
@@ -24,7 +26,7 @@ def write(
     widest: float | None = None,
 ) -> None:
     """Write one line; `anchor` as Pillow has it, `widest` cuts what would be longer."""
-    text = writable(text)
+    text = writable(text[:LONGEST])
     typeface = _typeface(size)
     if widest is not None and typeface.getlength(text) > widest:
         while text and typeface.getlength(text + ELLIPSIS) > widest:
@@ -37,7 +39,7 @@ def write(
 
 def width_of(text: str, size: float) -> float:
     """How wide a line will be, in pixels."""
-    return float(_typeface(size).getlength(writable(text)))
+    return float(_typeface(size).getlength(writable(text[:LONGEST])))
 
 
 def writable(text: str) -> str:

@@ -2,19 +2,35 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from estragon.errors import UserError
 
 WIDTH_IN, HEIGHT_IN, DPI = 12.0, 7.0, 100
+ROW_IN = 2.4
+"""A sheet with more than two rows of panels grows by this for each."""
+GRIDS = ((1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3), (4, 3), (5, 3), (6, 3))
+"""Rows and columns of panels; the smallest that holds them is taken."""
+EDGE_IN, TITLE_IN, SUBTITLE_IN, KEY_IN, LINE_IN = 0.48, 0.35, 0.7, 0.32, 0.26
+"""How far from the left edge text begins, and how far below one another its lines are."""
+LEFT_IN, RIGHT_IN, BOTTOM_IN, ABOVE_IN = 1.0, 0.24, 0.68, 0.49
+TITLED_IN = 0.28
+"""What titles of panels add above them."""
+BETWEEN_IN, BELOW_IN = 0.95, 0.85
+"""Between two panels side by side, and between two rows."""
+LETTER_IN, LABEL_IN = 0.085, 0.1
+"""A letter of a label at the end of a line, and the way from the line to the label."""
 INK, FAINT, GRID, FRAME = "#26241f", "#7a756e", "#e8e5df", "#b9b4ab"
 LINE_WIDTH = 2.2
-STEPS_LABEL = "learning agent-steps (millions)"
-LABEL_GAP = 0.052
-"""Smallest distance between two labels at the ends of lines, as a share of the panel's height."""
+LABEL_GAP_IN = 0.26
+"""Smallest distance between two labels at the ends of lines."""
 
 
 class EndLabel(NamedTuple):
@@ -26,52 +42,102 @@ class EndLabel(NamedTuple):
     opacity: float = 1.0
 
 
-def new_sheet(title: str, subtitle: str) -> Figure:
-    """An empty chart under a title that says what one sees."""
-    figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), dpi=DPI, facecolor="white")
+class Place(NamedTuple):
+    """Axes on a sheet."""
+
+    axes: Axes
+    is_lowest: bool
+    """Nothing is below."""
+
+
+@dataclass
+class Sheet:
+    """A picture, and how far down from its top it is written on, in inches."""
+
+    figure: Figure
+    written_in: float
+
+
+def grid_of(panels: int) -> tuple[int, int]:
+    """Rows and columns for so many panels."""
+    for rows, columns in GRIDS:
+        if rows * columns >= panels:
+            return rows, columns
+    raise UserError(f"a picture of {panels} panels is too much; compare fewer things at once")
+
+
+def new_sheet(title: str, subtitle: Sequence[str], rows: int = 1) -> Sheet:
+    """An empty chart for so many rows of panels, under a title that says what one sees.
+
+    The parts of the subtitle are kept on one line as long as they fit.
+    """
+    height = HEIGHT_IN + ROW_IN * max(0, rows - 2)
+    figure = Figure(figsize=(WIDTH_IN, height), dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
-    figure.text(0.04, 0.95, title, fontsize=18, fontweight="bold", color=INK, va="center")
-    figure.text(0.04, 0.9, subtitle, fontsize=12, color=FAINT, va="center")
-    return figure
+    _write(figure, TITLE_IN, title, fontsize=18, fontweight="bold", color=INK)
+    down = SUBTITLE_IN
+    line = _write(figure, down, subtitle[0], fontsize=12, color=FAINT)
+    for part in subtitle[1:]:
+        before = line.get_text()
+        line.set_text(f"{before}; {part}")
+        if EDGE_IN + _width(line) > WIDTH_IN - RIGHT_IN:
+            line.set_text(before)
+            down += LINE_IN
+            line = _write(figure, down, part, fontsize=12, color=FAINT)
+    return Sheet(figure, down)
+
+
+def key_beside(sheet: Sheet, colours: Mapping[str, str]) -> None:
+    """Say in the upper right corner which colour means what."""
+    right = WIDTH_IN - RIGHT_IN
+    for name, colour in reversed(list(colours.items())):
+        text = _write(sheet.figure, TITLE_IN, f"● {name}", fontsize=13, color=colour, ha="right")
+        text.set_x(right / WIDTH_IN)
+        right -= _width(text) + 0.24
+
+
+def key_below(sheet: Sheet, colours: Mapping[str, str]) -> None:
+    """Say under the subtitle which colour means what."""
+    sheet.written_in += KEY_IN
+    left = EDGE_IN
+    for name, colour in colours.items():
+        text = _write(sheet.figure, sheet.written_in, f"● {name}", fontsize=12, color=colour)
+        width = _width(text)
+        if left > EDGE_IN and left + width > WIDTH_IN - RIGHT_IN:
+            left = EDGE_IN
+            sheet.written_in += LINE_IN
+            text.set_y(_from_top(sheet.figure, sheet.written_in))
+        text.set_x(left / WIDTH_IN)
+        left += width + 0.28
 
 
 def new_panels(
-    figure: Figure, rows: int = 1, columns: int = 1, *, alike: bool = False, **grid: float
-) -> list[Axes]:
-    """Panels in the house style, row by row.
-
-    Args:
-        alike: the same y axis in all of them.
-        grid: where they lie on the sheet, as matplotlib's GridSpec has it.
-    """
-    places = {"left": 0.075, "right": 0.98, "bottom": 0.095, "top": 0.83} | grid
-    panels = figure.subplots(rows, columns, squeeze=False, sharey=alike, gridspec_kw=places)
-    for axes in panels.flat:
-        axes.grid(visible=True, color=GRID, linewidth=1.0)
-        axes.set_axisbelow(True)
-        axes.tick_params(colors=FAINT, labelsize=10.5, length=0, pad=6)
-        axes.margins(x=0.0)
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
-        axes.spines["bottom"].set_color(FRAME)
-    return list(panels.flat)
-
-
-def name_roles(figure: Figure, colours: Mapping[str, str]) -> None:
-    """Say in the upper right corner which colour means what."""
-    right = 0.98
-    for name, colour in reversed(list(colours.items())):
-        text = figure.text(
-            right, 0.95, f"● {name}", fontsize=13, color=colour, va="center", ha="right"
-        )
-        right -= text.get_window_extent().width / (WIDTH_IN * DPI) + 0.02
+    sheet: Sheet, count: int = 1, *, titled: bool = False, right_in: float = 0.0
+) -> list[Place]:
+    """Panels in the house style, row by row, with `right_in` kept free to the right of each."""
+    rows, columns = grid_of(count)
+    height = sheet.figure.get_figheight()
+    top = sheet.written_in + ABOVE_IN + (TITLED_IN if titled else 0.0)
+    across = (WIDTH_IN - LEFT_IN - RIGHT_IN + BETWEEN_IN) / columns
+    down = (height - top - BOTTOM_IN + BELOW_IN) / rows
+    width, tall = across - BETWEEN_IN - right_in, down - BELOW_IN
+    places = []
+    for index in range(count):
+        row, column = divmod(index, columns)
+        left, bottom = LEFT_IN + column * across, height - top - tall - row * down
+        sides = (left / WIDTH_IN, bottom / height, width / WIDTH_IN, tall / height)
+        axes = sheet.figure.add_axes(sides)
+        _style(axes)
+        places.append(Place(axes, is_lowest=index + columns >= count))
+    return places
 
 
 def label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:
     """Write names to the right of a panel, each beside its line's end, none over another."""
     low, high = axes.get_ylim()
     wanted = [(label.y - low) / (high - low) for label in labels]
-    for label, share in zip(labels, spread(wanted, LABEL_GAP), strict=True):
+    height_in = axes.get_window_extent().height / DPI
+    for label, share in zip(labels, spread(wanted, LABEL_GAP_IN / height_in), strict=True):
         axes.annotate(
             label.text,
             (1.0, share),
@@ -108,3 +174,27 @@ def png_of(figure: Figure) -> bytes:
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=DPI, metadata={"Software": None})
     return stream.getvalue()
+
+
+def _write(figure: Figure, down_in: float, words: str, **looks: Any) -> Text:
+    """Write a line at the left edge."""
+    return figure.text(EDGE_IN / WIDTH_IN, _from_top(figure, down_in), words, va="center", **looks)
+
+
+def _width(text: Text) -> float:
+    """How wide a line is, in inches."""
+    return text.get_window_extent().width / DPI
+
+
+def _from_top(figure: Figure, inches: float) -> float:
+    return 1.0 - inches / figure.get_figheight()
+
+
+def _style(axes: Axes) -> None:
+    axes.grid(visible=True, color=GRID, linewidth=1.0)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=FAINT, labelsize=10.5, length=0, pad=6)
+    axes.margins(x=0.0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(FRAME)

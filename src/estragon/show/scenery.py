@@ -9,8 +9,10 @@ from estragon.show.shape import BLACK, Shape, blend
 from estragon.tag.layout import Box, Layout
 from estragon.tag.rules import Rules
 
-WIDTH, HEIGHT = 640, 720
-ARENA_LEFT, ARENA_TOP, ARENA_SIDE = 20, 76, 600
+ARENA_SHARE = 0.92
+"""How much of a frame's height the arena takes."""
+USUAL_PIXELS_PER_M = 30.0
+"""What widths and blurs in pixels are meant for; they grow with the view."""
 
 PAGE, WALL, FLOOR, TILE = (244, 242, 237), (92, 88, 82), (252, 251, 248), (240, 238, 232)
 SHADOW = (54, 48, 40)
@@ -26,8 +28,14 @@ LIGHT = np.array([0.26, 0.36])
 class View(NamedTuple):
     """A fixed camera straight above the arena."""
 
+    size: tuple[int, int]
     pixels_per_m: float
     middle: np.ndarray
+
+    @property
+    def unit(self) -> float:
+        """How much larger than usual everything is."""
+        return self.pixels_per_m / USUAL_PIXELS_PER_M
 
     def at(self, places: np.ndarray) -> np.ndarray:
         """Pixels of places (..., 2), x and z in metres."""
@@ -35,28 +43,30 @@ class View(NamedTuple):
         return pixels
 
 
-def view_of(rules: Rules) -> View:
-    """The camera that has the whole arena in sight."""
-    scale = ARENA_SIDE / max(rules.arena.width_m, rules.arena.depth_m)
-    middle = np.array([ARENA_LEFT, ARENA_TOP]) + ARENA_SIDE / 2.0
-    return View(scale, middle)
+def view_of(rules: Rules, size: tuple[int, int]) -> View:
+    """The camera that has the whole arena in the middle of a frame."""
+    side = ARENA_SHARE * min(size)
+    scale = side / max(rules.arena.width_m, rules.arena.depth_m)
+    return View(size, scale, np.array(size) / 2.0)
 
 
-def draw_scenery(layout: Layout, rules: Rules) -> Image.Image:
+def draw_scenery(layout: Layout, rules: Rules, view: View) -> Image.Image:
     """The picture on which every frame is drawn."""
-    picture = Image.new("RGB", (WIDTH, HEIGHT), PAGE)
-    view = view_of(rules)
+    picture = Image.new("RGB", view.size, PAGE)
+    unit = view.unit
     corner = np.array([rules.arena.width_m, rules.arena.depth_m]) / 2.0
     (left, top), (right, bottom) = view.at(-corner), view.at(corner)
-    everywhere = (0.0, 0.0, float(WIDTH), float(HEIGHT))
+    everywhere = (0.0, 0.0, float(view.size[0]), float(view.size[1]))
     outer = np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
-    outer += WALL_PX * AROUND
-    Shape(everywhere).polygon(outer + np.array([0, 3]), 0.25).fill(picture, SHADOW, blur=5)
+    outer += WALL_PX * unit * AROUND
+    fallen = outer + np.array([0, 3]) * unit
+    Shape(everywhere).polygon(fallen, 0.25).fill(picture, SHADOW, blur=5 * unit)
     Shape(everywhere).polygon(outer).fill(picture, WALL)
     Shape(everywhere).rectangle(left, top, right, bottom).fill(picture, FLOOR)
     _tile(picture, view, corner)
     rim = Shape((left, top, right, bottom)).rectangle(left, top, right, bottom, 0.16)
-    rim.rectangle(left + 5, top + 8, right, bottom, 0.0).fill(picture, SHADOW, blur=4)
+    rim.rectangle(left + 5 * unit, top + 8 * unit, right, bottom, 0.0)
+    rim.fill(picture, SHADOW, blur=4 * unit)
     for box in sorted(layout.boxes, key=lambda box: box.size_m[1]):
         _draw_box(picture, view, box)
     return picture
@@ -73,9 +83,10 @@ def _tile(picture: Image.Image, view: View, corner: np.ndarray) -> None:
     (left, top), (right, bottom) = view.at(-corner), view.at(corner)
     lines = Shape((left, top, right, bottom))
     steps = np.arange(-np.floor(corner.max() / TILE_M), corner.max() / TILE_M) * TILE_M
+    half = view.unit / 2.0
     for x, y in view.at(np.stack([steps, steps], axis=1)):
-        lines.rectangle(x - 0.5, top, x + 0.5, bottom)
-        lines.rectangle(left, y - 0.5, right, y + 0.5)
+        lines.rectangle(x - half, top, x + half, bottom)
+        lines.rectangle(left, y - half, right, y + half)
     lines.fill(picture, TILE)
 
 
@@ -83,12 +94,13 @@ def _draw_box(picture: Image.Image, view: View, box: Box) -> None:
     height = box.size_m[1]
     corners = view.at(footprint(box))
     thrown = LIGHT * height * view.pixels_per_m
-    shadow = Shape.around(np.concatenate([corners, corners + thrown]), 12.0)
+    shadow = Shape.around(np.concatenate([corners, corners + thrown]), 12.0 * view.unit)
     for share in np.linspace(0.0, 1.0, 33):
         shadow.polygon(corners + thrown * share, 0.24)
-    shadow.fill(picture, SHADOW, blur=3.0)
+    shadow.fill(picture, SHADOW, blur=3.0 * view.unit)
     top = blend(LOW, TALL, min(1.0, height / TALL_M) ** 1.5)
     Shape.around(corners).polygon(corners).fill(picture, blend(top, BLACK, 0.22))
     middle = corners.mean(axis=0)
-    inset = middle + (corners - middle) * np.maximum(0.0, 1.0 - 3.0 / np.abs(corners - middle))
+    rim = 3.0 * view.unit
+    inset = middle + (corners - middle) * np.maximum(0.0, 1.0 - rim / np.abs(corners - middle))
     Shape.around(corners).polygon(inset).fill(picture, top)

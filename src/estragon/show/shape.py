@@ -53,9 +53,21 @@ class Shape:
         self, left: float, top: float, right: float, bottom: float, opacity: float = 1.0
     ) -> Self:
         """A rectangle whose shorter sides are half circles."""
-        radius = min(right - left, bottom - top) / 2.0 * self._samples
+        radius = min(right - left, bottom - top) / 2.0
+        return self.rounded(left, top, right, bottom, radius, opacity)
+
+    def rounded(
+        self,
+        left: float,
+        top: float,
+        right: float,
+        bottom: float,
+        radius: float,
+        opacity: float = 1.0,
+    ) -> Self:
+        """A rectangle with round corners."""
         box = self._box(left, top, right, bottom)
-        self._draw.rounded_rectangle(box, radius, fill=round(255 * opacity))
+        self._draw.rounded_rectangle(box, radius * self._samples, fill=round(255 * opacity))
         return self
 
     def disc(self, x: float, y: float, radius: float, opacity: float = 1.0) -> Self:

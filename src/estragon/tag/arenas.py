@@ -137,6 +137,17 @@ class Arenas:
         is_seeker: np.ndarray = seekers[:, None] == np.arange(AGENTS)
         return is_seeker
 
+    @property
+    def seed(self) -> int:
+        """Of all random draws."""
+        return self.game.seed
+
+    @property
+    def layout_index(self) -> np.ndarray:
+        """Which of the layouts is played on: (arenas,) int64."""
+        index: np.ndarray = self.arenas["layout"]
+        return index
+
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin episode 0 everywhere, with a new seed if one is given; returns the observations."""
         if seed is not None:

@@ -24,14 +24,42 @@ class Engine(Protocol):
 
     count: int
     rules: Rules
+    layouts: list[Layout]
+
+    @property
+    def seed(self) -> int:
+        """Of all random draws."""
+        ...
+
+    @property
+    def agents(self) -> np.ndarray:
+        """The agents as they are now: (arenas, agents) of AGENT."""
+        ...
 
     @property
     def is_seeker(self) -> np.ndarray:
         """Which agents are "it" now: (arenas, agents) bool."""
         ...
 
-    def step(self, actions: np.ndarray) -> Results:
-        """Play one decision in every arena, beginning anew where an episode ends."""
+    @property
+    def layout_index(self) -> np.ndarray:
+        """Which of the layouts is played on: (arenas,) integers."""
+        ...
+
+    def step(self, actions: np.ndarray, *, restart: bool = True) -> Results:
+        """Play one decision in every arena; begin anew, if asked to, where an episode ends."""
+        ...
+
+
+class Watcher(Protocol):
+    """Whoever looks on while matches are played."""
+
+    def begin(self, arenas: Engine, first: int, observations: np.ndarray) -> None:
+        """Match number `first` begins in the first arena, the next ones in those after it."""
+        ...
+
+    def see(self, arenas: Engine, results: Results, playing: np.ndarray) -> None:
+        """A decision was played; `playing` (arenas,) says where a match was going on before it."""
         ...
 
 
@@ -56,6 +84,7 @@ def play_matches(
     seed: int,
     batch: int = BATCH,
     tell: Callable[[int], None] = lambda _: None,
+    watcher: Watcher | None = None,
 ) -> Outcomes:
     """Play matches number 0 to count - 1 of a seed on the embedded engine.
 
@@ -68,7 +97,7 @@ def play_matches(
         arenas = Arenas(size, rules=rules, layout=layouts, seed=seed, first_arena=first)
         return arenas, arenas.reset()
 
-    return play_batches(seeker, hider, count, begin, tell)
+    return play_batches(seeker, hider, count, begin, tell, watcher)
 
 
 def play_teams(
@@ -94,11 +123,13 @@ def play_batches(
     count: int,
     begin: Callable[[int], tuple[Engine, np.ndarray]],
     tell: Callable[[int], None] = lambda _: None,
+    watcher: Watcher | None = None,
 ) -> Outcomes:
     """Play matches number 0 to count - 1, a batch after the other.
 
     `begin(first)` begins match number `first` and those after it, one an arena, and gives the
-    engine and the first observations. `tell` hears how many matches are played.
+    engine and the first observations. `tell` hears how many matches are played; a watcher sees
+    every decision.
     """
     winners = np.zeros(count, dtype=np.int8)
     ticks = np.zeros(count, dtype=np.int64)
@@ -106,9 +137,11 @@ def play_batches(
     first = 0
     while first < count:
         arenas, observations = begin(first)
+        if watcher is not None:
+            watcher.begin(arenas, first, observations)
         some = slice(first, min(first + arenas.count, count))
         team = (seeker, hider)
-        played = _play(arenas, observations, (team, team), some.stop - first)
+        played = _play(arenas, observations, (team, team), some.stop - first, watcher)
         winners[some], ticks[some], rewards[some] = played
         first = some.stop
         tell(first)
@@ -116,9 +149,13 @@ def play_batches(
 
 
 def _play(
-    arenas: Engine, observations: np.ndarray, teams: tuple[Team, Team], wanted: int
+    arenas: Engine,
+    observations: np.ndarray,
+    teams: tuple[Team, Team],
+    wanted: int,
+    watcher: Watcher | None = None,
 ) -> Outcomes:
-    """One match in each of the first `wanted` arenas."""
+    """One match in each of the first `wanted` arenas; where it is over, what follows is ignored."""
     winners = np.full(arenas.count, -1, dtype=np.int8)
     ticks = np.zeros(arenas.count, dtype=np.int64)
     rewards = np.zeros((arenas.count, 2))
@@ -130,7 +167,9 @@ def _play(
             for player, rows in ((seeker, is_seeker[:, agent]), (hider, ~is_seeker[:, agent])):
                 if rows.any():
                     actions[rows, agent] = player.act(observations[rows, agent])
-        results = arenas.step(actions)
+        results = arenas.step(actions, restart=False)
+        if watcher is not None:
+            watcher.see(arenas, results, playing)
         observations = results.observations
         rewards[playing] += results.rewards[playing]
         over = playing & (results.ends != GOING_ON)

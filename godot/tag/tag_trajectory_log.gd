@@ -1,0 +1,69 @@
+class_name TagTrajectoryLog
+extends RefCounted
+## Logs the matches of a stage: a file for each, written whole when the match is over.
+##
+## A match that is broken off leaves none.
+
+var _folder: String
+var _players: Dictionary[String, String]
+## The log of the match in each arena, by the number of the arena.
+var _open: Dictionary[int, TagTrajectory] = {}
+
+
+func _init(folder: String, players: Dictionary[String, String]) -> void:
+	_folder = folder
+	_players = players
+
+
+## Make the folder; returns what is wrong with it, or "".
+func prepare() -> String:
+	var complaint: Error = DirAccess.make_dir_recursive_absolute(_folder)
+	var folder: DirAccess = DirAccess.open(_folder)
+	if complaint != OK or not folder:
+		return "cannot write into %s: %s" % [_folder, error_string(complaint)]
+	return ""
+
+
+func begin(arena: int, game: TagMatch) -> void:
+	_open[arena] = TagTrajectory.new(game, _players)
+
+
+## Log what came of a decision.
+func look(arena: int) -> void:
+	var trajectory: TagTrajectory = _open.get(arena)
+	if not trajectory:
+		return
+	trajectory.look()
+	if trajectory.is_over():
+		_open.erase(arena)
+		_save(trajectory)
+
+
+func _save(trajectory: TagTrajectory) -> void:
+	var path: String = _free_path(trajectory.game)
+	var temporary: String = path.get_base_dir().path_join("." + path.get_file())
+	var file: FileAccess = FileAccess.open(temporary, FileAccess.WRITE)
+	var failed: Error = FileAccess.get_open_error()
+	if file:
+		file.store_string("\n".join(trajectory.lines) + "\n")
+		failed = file.get_error()
+		file.close()
+	if failed == OK:
+		failed = DirAccess.rename_absolute(temporary, path)
+	if failed != OK:
+		DirAccess.remove_absolute(temporary)
+		printerr("estragon: cannot write %s: %s" % [path, error_string(failed)])
+
+
+## A name that no file has; with a number where the first one is taken.
+func _free_path(game: TagMatch) -> String:
+	var now: Dictionary = Time.get_datetime_dict_from_system()
+	var day: String = "%04d%02d%02d" % [now.year, now.month, now.day]
+	var time: String = "%02d%02d%02d" % [now.hour, now.minute, now.second]
+	var name: String = "ep_%s-%s_%04d_%05d" % [day, time, game.number, game.episode]
+	var path: String = _folder.path_join(name + ".jsonl")
+	var number: int = 1
+	while FileAccess.file_exists(path):
+		number += 1
+		path = _folder.path_join("%s-%d.jsonl" % [name, number])
+	return path

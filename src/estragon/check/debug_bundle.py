@@ -1,0 +1,173 @@
+"""`estragon collect-debug`: what somebody who looks for a fault needs, in one folder."""
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from estragon import paths
+from estragon.check.machine_report import report_machine
+from estragon.check.redact import Redactor
+from estragon.check.user_data import game_folders
+from estragon.errors import UserError
+from estragon.files import write_new
+from estragon.options import optional
+
+LOGS = Path("trainer", "logs")
+RUN_FILES = ("metrics.csv", "metadata.json", "strength.csv", "cross_play.json", "summary.json")
+POLICIES = ("policy", "policy_seeker", "policy_hider")
+LARGEST_TEXT, LARGEST_LOG, LARGEST_POLICY = 4 * 2**20, 2**18, 16 * 2**20
+"""Bytes; of longer text the end is kept, a longer policy is left out."""
+NEWEST_LOGS, NEWEST_TRAJECTORIES = 8, 5
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectDebug:
+    """Put versions, settings, metrics, policies, logs and matches into one folder.
+
+    Secrets are taken out. What is missing is said, and never an error.
+    """
+
+    dest: Annotated[Path | None, tyro.conf.Positional, optional("DEST")] = None
+    """The folder; by default debug/<time>. What lies there already stays as it is."""
+    server_log: Annotated[Path | None, optional("FILE")] = None
+    """A log of the server to take along."""
+    godot_log: Annotated[Path | None, optional("FILE")] = None
+    """A log of Godot to take along."""
+
+    def run(self) -> None:
+        """Collect, and say what was found."""
+        folder = self.dest or Path("debug", time.strftime("%Y%m%d-%H%M%S"))
+        bundle = collect(folder, {"server": self.server_log, "godot": self.godot_log})
+        size = sum(path.stat().st_size for path in bundle.written)
+        print(f"collected {len(bundle.written)} files, {size / 1e6:.1f} MB, in {folder}")
+        for line in bundle.missing:
+            print(line)
+
+
+class Bundle:
+    """A folder that is being filled.
+
+    Args:
+        folder: made if it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.redactor = Redactor(os.environ)
+        self.written: list[Path] = []
+        self.missing: list[str] = []
+        """What could not be taken along, and why, a line each."""
+
+    def add_text(self, source: Path, name: str, most: int = LARGEST_TEXT) -> None:
+        """A text file, without secrets; of a long one the first line and the end."""
+
+        def read() -> bytes:
+            text, left_out = _ends_of(source, most)
+            if left_out:
+                self.missing.append(f"cut: {source}: {left_out} bytes after its first line")
+            return self.redactor.clean(text).encode()
+
+        self._add(source, name, read)
+
+    def add_policy(self, source: Path, name: str) -> None:
+        """A policy, unless it is larger than any of ours."""
+
+        def read() -> bytes:
+            if source.stat().st_size > LARGEST_POLICY:
+                raise UserError(f"larger than {LARGEST_POLICY >> 20} MB")
+            return source.read_bytes()
+
+        self._add(source, name, read)
+
+    def _add(self, source: Path, name: str, read: Callable[[], bytes]) -> None:
+        if source.absolute().is_relative_to(self.folder.absolute()):
+            return  # it lies there already
+        try:
+            if source.is_file():
+                self.written.append(write_new(self.folder / name, read()))
+            else:
+                self.missing.append(f"not found: {source}")
+        except (OSError, UserError) as error:
+            self.missing.append(f"not taken along: {source}: {error}")
+
+
+def collect(folder: Path, extra_logs: dict[str, Path | None]) -> Bundle:
+    """Fill a folder with what is found from here on; `metadata.txt` comes last and lists it."""
+    bundle = Bundle(folder)
+    run = _latest_run()
+    for name in RUN_FILES:
+        bundle.add_text(run / name, f"run/{name}")
+    for policy in POLICIES:
+        for suffix in (".npz", ".pt"):
+            name = f"{policy}{suffix}"
+            bundle.add_policy(Path("trainer", name), f"policies/{name}")
+    for what, log in extra_logs.items():
+        if log is not None:
+            bundle.add_text(log, f"logs/{what}.log", LARGEST_LOG)
+    _add_newest(bundle, _logs_near(folder), NEWEST_LOGS, "logs", LARGEST_LOG)
+    matches = paths.trajectories_folder().glob("*.jsonl")
+    _add_newest(bundle, matches, NEWEST_TRAJECTORIES, "trajectories", LARGEST_TEXT)
+    _write_metadata(bundle, run)
+    return bundle
+
+
+def _add_newest(bundle: Bundle, files: Iterable[Path], most: int, kind: str, size: int) -> None:
+    dated = sorted(((_changed(path), path) for path in files), reverse=True)
+    for _, path in dated[:most]:
+        bundle.add_text(path, f"{kind}/{path.name}", size)
+    if not dated:
+        bundle.missing.append(f"not found: any {kind}")
+
+
+def _logs_near(folder: Path) -> list[Path]:
+    """Logs of training here and, as the game keeps them itself, of the game."""
+    logs = [*LOGS.rglob("*.log"), *Path("debug").glob("*/*.log")]
+    for game in game_folders():
+        logs += (game / "logs").glob("*.log")
+    return [log for log in logs if not log.absolute().is_relative_to(folder.absolute())]
+
+
+def _latest_run() -> Path:
+    """The folder of the newest run; without a pointer to one, that of the newest metrics."""
+    try:
+        named = (LOGS / "latest_run.txt").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return LOGS
+    return LOGS / named if named and "\n" not in named else LOGS
+
+
+def _write_metadata(bundle: Bundle, run: Path) -> None:
+    lines = [*report_machine(bundle.redactor), f"run: {run}", "files:"]
+    lines += [f"  {path.relative_to(bundle.folder)}" for path in bundle.written]
+    lines += bundle.missing
+    text = "\n".join(lines) + "\n"
+    data = text.encode(errors="backslashreplace")
+    bundle.written.append(write_new(bundle.folder / "metadata.txt", data))
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _ends_of(source: Path, most: int) -> tuple[str, int]:
+    """The text of a file, and how many bytes are left out of the middle of a long one.
+
+    Its first line, which may name columns, and its end are kept.
+    """
+    size = source.stat().st_size
+    with source.open("rb") as stream:
+        first = stream.readline(most // 2)
+        if size > most:
+            stream.seek(size - most // 2)
+            stream.readline()  # most likely half a line
+        left_out = stream.tell() - len(first)
+        text = first + stream.read(most)
+    return text.decode(errors="replace"), left_out

@@ -1,0 +1,55 @@
+"""Who draws the matches of a film: Godot, or the embedded top-down view."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+from estragon.errors import UserError
+from estragon.show.film_plan import Quality
+from estragon.show.film_shots import Shot
+from estragon.show.top_down_frames import TopDownRenderer
+
+RendererChoice = Literal["auto", "godot", "top-down"]
+
+
+class Renderer(Protocol):
+    """Draws matches into frames; what is there already is not drawn again."""
+
+    name: str
+
+    def fingerprint(self) -> str:
+        """Changes when its pictures might."""
+        ...
+
+    def draw(
+        self, shots: Sequence[Shot], quality: Quality, tell: Callable[[int, int], None]
+    ) -> None:
+        """Draw every frame that is missing; `tell` hears how many are drawn, and of how many."""
+        ...
+
+
+def choose_renderer(wanted: RendererChoice, say: Callable[[str], None]) -> Renderer:
+    """The renderer that was asked for, or else the best that works here."""
+    if wanted == "top-down":
+        return TopDownRenderer()
+    from estragon.show.film_godot import GodotRenderer
+
+    if wanted == "godot":
+        return GodotRenderer()
+    if obstacle := _why_not_godot():
+        say(f"drawing from above, without Godot: {obstacle}")
+        return TopDownRenderer()
+    return GodotRenderer()
+
+
+def _why_not_godot() -> str:
+    from estragon.godot.display import has_display
+    from estragon.godot.find import find_godot
+
+    try:
+        find_godot()
+    except UserError as error:
+        return str(error)
+    if not has_display() and shutil.which("Xvfb") is None:
+        return "there is no display and no Xvfb (apt-get install xvfb)"
+    return ""

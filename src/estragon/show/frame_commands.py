@@ -1,0 +1,109 @@
+"""`estragon encode` and `estragon replay`: frames into a film, and a logged match in a window."""
+
+import dataclasses
+import math
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from estragon import paths
+from estragon.errors import UserError
+from estragon.options import optional
+from estragon.progress import Progress
+from estragon.show.frames import encode_frames, find_frames, frames_in, read_manifest
+from estragon.show.godot_window import MOST_FPS, parse_size, why_it_failed, words_of
+
+USUAL_FPS = 60
+TELL_SEC = 5.0
+SLOWEST, FASTEST = 0.1, 4.0
+
+
+@dataclasses.dataclass(frozen=True)
+class EncodeFrames:
+    """Make an MP4 that plays everywhere of the frames in a folder."""
+
+    frames: Annotated[Path | None, optional("DIR")] = None
+    """The folder of frame_000000.png and so on; by default frames in the data folder
+    (AI_DATA_ROOT, or else data), or the newest of what was imported there."""
+    fps: Annotated[int | None, optional("N")] = None
+    """Frames a second; by default as they were drawn, or 60 where nobody knows."""
+    output: Annotated[Path | None, optional("FILE")] = None
+    """The film; by default learn_progress-<time>.mp4 in this folder."""
+    overwrite: bool = False
+    """Replace the film if it is there already."""
+
+    def run(self) -> None:
+        """Check, encode, and tell."""
+        folder = frames_folder() if self.frames is None else self.frames
+        fps = self._fps(folder)
+        output = self.output or Path(f"learn_progress-{time.strftime('%Y%m%d-%H%M%S')}.mp4")
+        if output.exists() and not self.overwrite:
+            raise UserError(f"{output} is there already; --overwrite replaces it")
+        frames = find_frames(folder)
+        with Progress(TELL_SEC) as progress:
+            progress.step("encoding", announced=False)
+            encode_frames(
+                frames, output, fps, lambda done, total: progress.update(done, total, " frames")
+            )
+        print(f"wrote {output}: {len(frames)} frames of {folder}, {len(frames) / fps:.1f} s")
+
+    def _fps(self, folder: Path) -> int:
+        fps = self.fps
+        if fps is None:
+            known = read_manifest(folder).get("fps")
+            fps = known if isinstance(known, int) else USUAL_FPS
+        if not 1 <= fps <= MOST_FPS:
+            raise UserError(f"--fps: expected 1 to {MOST_FPS} frames a second, got {fps}")
+        return fps
+
+
+@dataclasses.dataclass(frozen=True)
+class ShowReplay:
+    """Show a logged match again in a window: Space pauses, arrows seek and change the pace."""
+
+    file: Annotated[Path | None, tyro.conf.Positional, optional("FILE")] = None
+    """A match's log, or a folder of them; by default all in the data folder."""
+    window: str = "1280x720"
+    """Its size in pixels."""
+    speed: float = 1.0
+    """Seconds of the match to a second."""
+
+    def run(self) -> None:
+        """Open the window, and wait until it is closed."""
+        from estragon.godot.display import has_display
+        from estragon.godot.process import GodotProcess
+        from estragon.godot.project import import_project
+        from estragon.show.trajectory import read_trajectory
+
+        path = paths.trajectories_folder() if self.file is None else self.file
+        size = parse_size(self.window)
+        if not SLOWEST <= self.speed <= FASTEST:
+            raise UserError(f"--speed: expected {SLOWEST:g} to {FASTEST:g}, got {self.speed:g}")
+        if not path.is_dir():
+            read_trajectory(path)
+        if not has_display():
+            raise UserError(
+                "there is no display to open a window on; estragon record FILE draws a match into "
+                "pictures"
+            )
+        words = [*words_of(import_project(paths.godot_project()), size), "res://scenes/Replay.tscn"]
+        words += ["--", f"--replay={path.absolute()}", f"--speed={self.speed}"]
+        with (
+            tempfile.TemporaryDirectory(prefix="estragon-") as folder,
+            GodotProcess(words, folder=Path(folder), name="replay") as process,
+        ):
+            if process.wait("the window to be closed", math.inf) != 0:
+                raise why_it_failed(process)
+
+
+def frames_folder() -> Path:
+    """Where frames are looked for: in the data folder, else the newest that were imported."""
+    usual = paths.data_root() / "frames"
+    if frames_in(usual):
+        return usual
+    imported = (paths.data_root() / "_imported").rglob("frame_000000.png")
+    newest = max(imported, key=lambda path: path.stat().st_mtime, default=None)
+    return usual if newest is None else newest.parent

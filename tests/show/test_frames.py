@@ -1,0 +1,144 @@
+"""Frames are whole, of one size and without a gap, or the one that is not is named."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from estragon.cli import main
+from estragon.errors import UserError
+from estragon.files import write_json
+from estragon.show.frames import (
+    MANIFEST,
+    encode_frames,
+    find_frames,
+    frame_path,
+    frame_size,
+    frames_in,
+    is_whole,
+    read_manifest,
+    remove_frames,
+)
+from tests.show.drawn_frames import SIZE, write_frames
+from tests.show.staging import footage
+
+
+def test_frames_are_found_in_order(tmp_path: Path) -> None:
+    written = write_frames(tmp_path, 12)
+    (tmp_path / "frame_12.png").write_bytes(b"not one of ours")
+    (tmp_path / "frame_000012.png.part").write_bytes(b"unfinished")
+    assert find_frames(tmp_path) == frames_in(tmp_path) == written
+    assert frame_size(written[3]) == SIZE
+
+
+@pytest.mark.parametrize("lost", [0, 5])
+def test_a_gap_is_named(lost: int, tmp_path: Path) -> None:
+    write_frames(tmp_path, 8)
+    frame_path(tmp_path, lost).unlink()
+    with pytest.raises(UserError, match=rf"frame_00000{lost}\.png is missing"):
+        find_frames(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["cut off", "empty", "no png"])
+def test_a_damaged_frame_is_named(damage: str, tmp_path: Path) -> None:
+    path = write_frames(tmp_path, 8)[6]
+    whole = path.read_bytes()
+    path.write_bytes({"cut off": whole[:-9], "empty": b"", "no png": b"x" + whole[1:]}[damage])
+    with pytest.raises(UserError, match=r"frame_000006\.png is damaged"):
+        find_frames(tmp_path)
+    assert not is_whole(path, SIZE)
+
+
+def test_a_frame_of_another_size_is_named(tmp_path: Path) -> None:
+    write_frames(tmp_path, 3)
+    Image.new("RGB", (32, 64)).save(frame_path(tmp_path, 1))
+    with pytest.raises(UserError, match=r"frame_000001\.png: expected 80 × 64 pixels, got 32 × 64"):
+        find_frames(tmp_path)
+
+
+def test_folders_without_frames(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no folder"):
+        find_frames(tmp_path / "none")
+    with pytest.raises(UserError, match=r"has no frames \(frame_000000\.png and so on\)$"):
+        find_frames(tmp_path)
+    Image.new("RGB", SIZE).save(tmp_path / "holiday.png")
+    with pytest.raises(UserError, match=r"pictures of other names, such as holiday\.png"):
+        find_frames(tmp_path)
+
+
+def test_only_what_is_ours_is_removed(tmp_path: Path) -> None:
+    write_frames(tmp_path, 3)
+    write_json(tmp_path / MANIFEST, {"fps": 30})
+    for name in ("frame_000009.png.part", "holiday.png", "frame_1.png"):
+        (tmp_path / name).write_bytes(b"")
+    remove_frames(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["frame_1.png", "holiday.png"]
+    remove_frames(tmp_path / "none")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '"x"'])
+def test_a_manifest_that_says_nothing(text: str, tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text(text)
+    assert read_manifest(tmp_path) == read_manifest(tmp_path / "none") == {}
+
+
+def test_odd_sizes_cannot_be_encoded(tmp_path: Path) -> None:
+    frames = write_frames(tmp_path, 2, (63, 48))
+    with pytest.raises(UserError, match=r"even sides, this has 63 × 48"):
+        encode_frames(frames, tmp_path / "film.mp4", 30)
+
+
+def test_the_command_encodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_frames(Path("data", "frames"), 20)
+    write_json(Path("data", "frames", MANIFEST), {"fps": 40})
+    assert main(["encode"]) == 0
+    (film,) = tmp_path.glob("learn_progress-*.mp4")
+    assert re.fullmatch(r"learn_progress-\d{8}-\d{6}\.mp4", film.name)
+    assert f"wrote {film.name}: 20 frames" in capsys.readouterr().out
+    stream, seconds, frames = footage(film, SIZE)
+    assert re.match(r"h264 .*yuv420p\(tv, bt709.* 80x64\b.* 40 fps", stream), stream
+    assert (len(frames), seconds) == (20, pytest.approx(0.5, abs=0.01))
+    assert abs(int(frames[19, 20, 20, 0]) - 190) < 8, "in order"
+
+
+def test_the_command_takes_another_rate_and_overwrites_only_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AI_DATA_ROOT", str(tmp_path / "elsewhere"))
+    write_frames(tmp_path / "elsewhere" / "frames", 10)
+    film = tmp_path / "film.mp4"
+    film.write_bytes(b"the old one")
+    words = ["encode", "--output", str(film), "--fps", "20"]
+    assert main(words) == 2
+    assert "--overwrite replaces it" in capsys.readouterr().err
+    assert film.read_bytes() == b"the old one"
+    assert main([*words, "--overwrite"]) == 0
+    assert footage(film, SIZE).seconds == pytest.approx(0.5, abs=0.01)
+    assert main(["encode", "--fps", "0"]) == 2
+
+
+def test_the_command_falls_back_on_what_was_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AI_DATA_ROOT", str(tmp_path))
+    assert main(["encode"]) == 2
+    assert f"there is no folder {tmp_path / 'frames'}" in capsys.readouterr().err
+    write_frames(tmp_path / "_imported" / "old game" / "frames", 3)
+    assert main(["encode", "--output", str(tmp_path / "film.mp4")]) == 0
+    assert f"3 frames of {tmp_path / '_imported'}" in capsys.readouterr().out
+
+
+def test_the_command_names_a_missing_frame(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_frames(tmp_path, 4)[2].unlink()
+    film = tmp_path / "film.mp4"
+    assert main(["encode", "--frames", str(tmp_path), "--output", str(film)]) == 2
+    error = capsys.readouterr().err
+    assert "frame_000002.png is missing" in error
+    assert error.count("\n") == 1
+    assert not film.exists()

@@ -209,7 +209,7 @@ def spy_on(block: Block, ended: list[int]) -> None:
 
 
 def test_the_role_that_always_wins_waits_for_the_other() -> None:
-    for seeker_share, patience in ((1.0, [0.0, 4.0]), (0.75, [0.25, 2.25]), (0.0, [4.0, 0.0])):
+    for seeker_share, patience in ((1.0, [0.0, 1.0]), (0.75, [0.25, 1.0]), (0.0, [1.0, 0.0])):
         trainer = trainer_of(balancing=2.0, past=0.3, sparring=0.3)
         trainer.seeker_share = seeker_share
         for number, block in enumerate(trainer.blocks):

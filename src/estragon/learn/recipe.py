@@ -26,8 +26,8 @@ class Recipe:
     final_learning_rate: float = 5e-5
     """Adam's step size at the end."""
     balancing: float = 1.0
-    """How much less the role that wins too often learns from its likes, and the other more: twice
-    the share that a role loses, to this power; 0 for not at all."""
+    """How much less the role that wins too often learns from its likes, so that the other can catch
+    up: twice the share that it loses, to this power; 0 for not at all."""
     discount: float = 0.995
     """Gamma: what a reward is worth a decision later."""
     smoothing: float = 0.95

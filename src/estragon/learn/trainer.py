@@ -36,7 +36,7 @@ from estragon.tag.rules import Rules
 
 CHANCE_IN_PLAY, CHANCE_IN_RIVALS, CHANCE_IN_LEAGUE, CHANCE_IN_UPDATE = range(4)
 """What a random stream is for."""
-LATE_PATIENCE = 3.0
+LATE_PATIENCE = 2.0
 """Power of the patience that the learning rate is multiplied with at the end of a run."""
 RECENT = 0.05
 """Weight of an update's episodes in what counts as lately."""
@@ -136,10 +136,6 @@ class Trainer:
         self._bots = sparring_partners(task.rules)
         learning = [SEEKER, HIDER] if task.role == "both" else [ROLES.index(task.role)]
         self.learning = learning
-        ticks = task.rules.episode.step_tick_interval * recipe.horizon
-        self._meeting = -(-task.rules.limit_ticks // ticks)
-        """Updates for which the same earlier selves are met: about an episode."""
-        self._past = [self.league.pairs[0]] * BLOCKS
         self._spare = [self._spare_policies() for _ in range(BLOCKS)]
 
     @property
@@ -197,7 +193,6 @@ class Trainer:
             "seeker_share": self.seeker_share,
             "learners": [learner.save() for learner in self.learners],
             "league": [list(pair) for pair in self.league.pairs],
-            "past": [list(pair) for pair in self._past],
             "arenas": [_tensors(block.arenas.save()) for block in self.blocks],
             "tallies": [_tensors(block.tally.save()) for block in self.blocks],
         }
@@ -211,7 +206,6 @@ class Trainer:
         for learner, state in zip(self.learners, saved["learners"], strict=True):
             learner.restore(state)
         self.league.pairs = [(seeker, hider) for seeker, hider in saved["league"]]
-        self._past = [(seeker, hider) for seeker, hider in saved["past"]]
         self.league.seen = 1 + self.updates // self.recipe.snapshot_every
         for block, arenas, tally in zip(
             self.blocks, saved["arenas"], saved["tallies"], strict=True
@@ -233,7 +227,7 @@ class Trainer:
         batches = [block.batch(role, patience) for block in self.blocks]
         moments = [block.moments(role) for block in self.blocks]
         random = self._random(CHANCE_IN_UPDATE, role)
-        # Late, when nobody finds much that is new, the winner waits and the loser hurries.
+        # Late, when nobody finds anything new any more, the winner waits altogether.
         rate = learning_rate * patience ** (LATE_PATIENCE * self._progress)
         losses = self.learners[role].update(batches, moments, rate, random)
         return sum(len(batch.features) for batch in batches), losses
@@ -248,23 +242,21 @@ class Trainer:
         return min(1.0, self.agent_steps / self.steps)
 
     def _patience(self, role: int) -> float:
-        """How much a role learns from its likes: less for one that wins too often, else more.
+        """How much a role learns from its likes: less for one that wins too often.
 
         What it learns from bots is not weakened: it cannot help winning against a weak partner.
         """
         if self.task.opponent != LEAGUE:
             return 1.0
         lost = 1.0 - self.seeker_share if role == SEEKER else self.seeker_share
-        return float((2.0 * lost) ** self.recipe.balancing)
+        return float(min(1.0, 2.0 * lost) ** self.recipe.balancing)
 
     def _draw_rivals(self, block: int) -> RivalPair:
-        """Earlier selves, who stay for an episode: what they do makes sense only as a whole."""
-        if (self.updates + block * self._meeting // BLOCKS) % self._meeting == 0:
-            self._past[block] = self.league.draw(self._random(CHANCE_IN_LEAGUE, block))
+        weights = self.league.draw(self._random(CHANCE_IN_LEAGUE, block))
         random = self._random(CHANCE_IN_RIVALS, block)
         seeker, hider = (
             PolicyRival(_load(policy, own), random)
-            for policy, own in zip(self._spare[block], self._past[block], strict=True)
+            for policy, own in zip(self._spare[block], weights, strict=True)
         )
         return RivalPair(seeker, hider)
 

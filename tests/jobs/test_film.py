@@ -79,6 +79,7 @@ def here(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.mark.slow
 def test_a_preview_of_the_latest_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (the_run(here) / "film" / "another").mkdir(parents=True)
     assert main(["film", "--renderer", "top-down"]) == 0
     (film,) = here.glob("learn_progress-*.mp4")
     stream, seconds, frames = footage(film, (960, 540))
@@ -94,8 +95,9 @@ def test_a_preview_of_the_latest_run(here: Path, capsys: pytest.CaptureFixture[s
     assert f"wrote {film.name}: " in shown.out
     assert "s for each second of film" in shown.out
     assert "the drawn frames are removed again" in shown.out
+    assert "frames of other films are still in trainer" in shown.out
     assert "choosing matches" in shown.err
-    assert [path.name for path in (the_run(here) / "film").iterdir()] == ["lock"]
+    assert {path.name for path in (the_run(here) / "film").iterdir()} == {"lock", "another"}
 
 
 def begin(root: Path, *words: str, before: str = "") -> "subprocess.Popen[str]":

@@ -43,8 +43,8 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Film:
     ]
     scenes = []
     for number, (facts, ground) in enumerate(zip(stages, GROUNDS, strict=True)):
-        shot = Shot(folder / "m.jsonl", folder / f"{number}", tuple(n / FPS for n in range(14)))
-        for picture in range(14):
+        shot = Shot(folder / "m.jsonl", folder / f"{number}", tuple(n / FPS for n in range(20)))
+        for picture in range(20):
             save_frame(Image.new("RGB", SIZE, ground), frame_path(shot.folder, picture))
         tag = 1.0 if number == 0 else None
         winner = "seeker" if number == 0 else "hider"
@@ -69,7 +69,7 @@ def near(picture: np.ndarray, colour: str | tuple[int, ...]) -> int:
 
 
 def test_a_match_shows_its_picture_with_words_in_the_corners(composer: Composer) -> None:
-    picture = shown(composer, Part.MATCH, 1, 8, 0.8, 0.2)
+    picture = shown(composer, Part.MATCH, 1, 8, 0.8, 1.1)
     middle = picture[200:370, 300:700]
     assert (middle == GROUNDS[1]).all()
     for corner in (np.s_[20:70, 20:180], np.s_[18:48, 760:940], np.s_[485:520, 20:190], INSET):
@@ -78,9 +78,10 @@ def test_a_match_shows_its_picture_with_words_in_the_corners(composer: Composer)
         assert (picture[corner].max(axis=-1) < 160).sum() > 10, "dark letters"
 
 
-def test_the_words_come_gently(composer: Composer) -> None:
-    first = shown(composer, Part.MATCH, 1, 0, 0.0, 1.0)
+def test_the_words_come_and_go_gently(composer: Composer) -> None:
+    first, last = (shown(composer, Part.MATCH, 1, n, n / 10, (19 - n) / 10) for n in (0, 19))
     assert (first == GROUNDS[1]).all()
+    assert (last == GROUNDS[1]).all()
     later = shown(composer, Part.MATCH, 1, 2, 0.2, 0.8)
     assert np.abs(later[INSET] - GROUNDS[1]).mean() > 1.0
     whole = shown(composer, Part.MATCH, 1, 6, 0.6, 0.4)
@@ -102,7 +103,7 @@ def test_the_curve_on_the_card_grows(composer: Composer) -> None:
 def test_the_verdict_has_the_colour_of_who_won_and_hides_nobody(composer: Composer) -> None:
     for stage, colour in enumerate((SEEKER, HIDER)):
         going_on = shown(composer, Part.MATCH, stage, 9, 0.9, 0.1)
-        over = shown(composer, Part.MATCH, stage, 13, 1.3, 0.0)
+        over = shown(composer, Part.MATCH, stage, 15, 1.5, 0.5)
         there, elsewhere = VERDICTS[stage], VERDICTS[1 - stage]
         assert near(going_on[there], colour) == 0
         assert near(over[there], colour) > 500

@@ -110,4 +110,4 @@ def _tell(output: Path, made: "Made", spent_sec: float, *, kept: bool) -> None:
     print(f"the drawn frames are in {made.work}" if kept else "the drawn frames are removed again")
     others = [path for path in made.work.parent.iterdir() if path.is_dir() and path != made.work]
     if others:
-        print(f"unfinished films are kept in {made.work.parent}: remove what you do not need")
+        print(f"frames of other films are still in {made.work.parent}: {len(others)}")

@@ -53,7 +53,7 @@ class Composer:
         scene = self._scenes[moment.scene]
         picture = self._drawn(moment.scene, moment.picture)
         second = scene.shot.times[moment.picture]
-        shown = _share(moment.age_sec, FADE_SEC)
+        shown = _share(min(moment.age_sec, moment.left_sec), FADE_SEC)
         self._layer("caption", moment.scene).lay_on(picture, shown)
         left_sec = round(max(0.0, scene.limit_sec - min(second, scene.end_sec)), 1)
         self._layer("clock", moment.scene, left_sec).lay_on(picture, shown)
@@ -61,7 +61,8 @@ class Composer:
         self._layer("slow motion").lay_on(picture, min(1.0, slowness))
         since_end = (moment.picture - scene.first_after) / self._quality.fps
         if since_end >= 0.0:
-            self._layer("verdict", moment.scene).lay_on(picture, _share(since_end, 0.2))
+            told = _share(min(since_end, moment.left_sec), FADE_SEC)
+            self._layer("verdict", moment.scene).lay_on(picture, told)
         return picture
 
     def _card(self, moment: Moment) -> Image.Image:

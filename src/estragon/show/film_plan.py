@@ -7,7 +7,7 @@ from typing import NamedTuple
 from estragon.show.film_facts import StageFacts
 from estragon.show.film_shots import Shot
 
-TITLE_SEC, CARD_SEC, END_SEC, AFTER_SEC = 3.0, 2.8, 4.5, 1.2
+TITLE_SEC, CARD_SEC, END_SEC, AFTER_SEC = 2.6, 2.8, 4.2, 1.4
 """How long the title, each stage's card, the end, and the moment after a match are in sight."""
 LONGEST_SEC = 15.0
 """Of a longer match only the last part is shown."""

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from estragon.learn.block import SAMPLED_EVERY, Block
+from estragon.learn.block import Block
 from estragon.learn.opponents import RivalPair, sparring_partners
 from estragon.learn.policy import Policy
 from estragon.learn.rivals import PolicyRival
+from estragon.learn.rollout import SAMPLED_EVERY, Players
 from estragon.tag.arenas import Results
 from estragon.tag.roles import HIDER, SEEKER
 from estragon.tag.rules import Rules
@@ -37,7 +38,7 @@ def play(block: Block, times: int = 1, seed: int = 0) -> None:
     random = np.random.default_rng(seed)
     rivals = RivalPair(*(PolicyRival(policy, random) for policy in policies))
     for _ in range(times):
-        block.play(policies, rivals, sparring_partners(rules), random)
+        block.play(Players(policies, rivals, sparring_partners(rules), random))
 
 
 @pytest.mark.parametrize("rule_set", RULE_SETS)
@@ -51,12 +52,12 @@ def test_rows_belong_to_the_role_that_acted(rule_set: str) -> None:
         before = block.arenas.arenas["seeker"].copy()
         play(block)
         swaps += int((block.arenas.arenas["seeker"] != before).sum())
-        rows = [block.batch(role, 1.0) for role in (SEEKER, HIDER)]
+        rows = [block.rollout.batch(role, 1.0) for role in (SEEKER, HIDER)]
         assert (rows[SEEKER].features[:, it] == 1.0).all()
         assert (rows[SEEKER].features[:, not_it] == 0.0).all()
         assert (rows[HIDER].features[:, it] == 0.0).all()
         assert (rows[HIDER].features[:, not_it] == 1.0).all()
-        learners = int(block.sides.learns().sum())
+        learners = int(block.rollout.sides.learns().sum())
         assert len(rows[SEEKER].features) + len(rows[HIDER].features) == learners * DECISIONS
         if rule_set == "seek":
             assert len(rows[SEEKER].features) == len(rows[HIDER].features)
@@ -80,10 +81,10 @@ def test_rows_are_those_of_the_learning_agents_whatever_their_role(rule_set: str
         play(block)
         for role in (SEEKER, HIDER):
             expected = [
-                observations[(is_seeker == (role == SEEKER)) & block.sides.learns()]
+                observations[(is_seeker == (role == SEEKER)) & block.rollout.sides.learns()]
                 for observations, is_seeker in seen
             ]
-            rows = block.batch(role, 1.0).features
+            rows = block.rollout.batch(role, 1.0).features
             assert np.array_equal(rows[:, rays], np.concatenate(expected)[:, rays])
 
 
@@ -94,16 +95,12 @@ def test_rivals_see_what_the_agents_they_play_see(rule_set: str) -> None:
     recorders = [Recorder() for _ in range(4)]
     it = rules.field("is_seeker").start
     for _ in range(10):
-        block.play(
-            policies_of(rules),
-            RivalPair(recorders[0], recorders[1]),
-            RivalPair(recorders[2], recorders[3]),
-            np.random.default_rng(0),
-        )
+        rivals, bots = RivalPair(*recorders[:2]), RivalPair(*recorders[2:])
+        block.play(Players(policies_of(rules), rivals, bots, np.random.default_rng(0)))
     seen = [np.concatenate(recorder.rows) for recorder in recorders]
     for role, rows in enumerate(seen):
         assert (rows[:, it] == 1 - role % 2).all(), "a seeker plays seekers, a hider hiders"
-    sides = block.sides
+    sides = block.rollout.sides
     asked = 10 * DECISIONS * 2
     assert len(seen[0]) + len(seen[1]) == asked * (sides.first - sides.sparring)
     assert len(seen[2]) + len(seen[3]) == asked * sides.sparring
@@ -115,7 +112,7 @@ def test_the_moments_are_those_of_the_rows_sampled() -> None:
     block = block_of(task_of(rules=rules))
     play(block)
     for role in (SEEKER, HIDER):
-        moments, rows = block.moments(role), block.batch(role, 1.0).features
+        moments, rows = block.rollout.moments(role), block.rollout.batch(role, 1.0).features
         sampled = len(range(0, DECISIONS, SAMPLED_EVERY))
         assert moments.rows == sampled * len(rows) // DECISIONS
         first = rows.astype(np.float64)[: moments.rows]
@@ -133,7 +130,7 @@ def test_episodes_go_on_from_one_play_to_the_next() -> None:
     play(block, 2)
     assert (block.arenas.arenas["episode"] >= 1).all()
     play(block, 30)
-    episodes = block.tally.take()
+    episodes = block.rollout.tally.take()
     assert episodes.count > 0
     assert episodes.tags < episodes.count
     longest = rules.limit_ticks
@@ -144,6 +141,6 @@ def test_the_same_generator_plays_the_same() -> None:
     one, same, other = (block_of(task_of()) for _ in range(3))
     for block, seed in ((one, 1), (same, 1), (other, 2)):
         play(block, 3, seed)
-    left, right, different = (block.batch(SEEKER, 1.0) for block in (one, same, other))
+    left, right, different = (block.rollout.batch(SEEKER, 1.0) for block in (one, same, other))
     assert all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
     assert not np.array_equal(left.features, different.features)

@@ -14,7 +14,7 @@ import pytest
 from estragon.errors import UserError
 from estragon.learn.block import Block
 from estragon.learn.metrics import COLUMNS, Board, Table, row_of
-from estragon.show.table import read_table
+from estragon.show.charts.table import read_table
 from estragon.tag.arenas import Results
 from estragon.tag.match import GOING_ON
 from estragon.tag.rewards import TERMS
@@ -67,7 +67,7 @@ class Witness:
     """Adds up what happens in the arenas of a block where two learners meet."""
 
     def __init__(self, block: Block) -> None:
-        self._arenas, self._sides, self._step = block.arenas, block.sides, block.arenas.step
+        self._arenas, self._sides, self._step = block.arenas, block.rollout.sides, block.arenas.step
         self._course: dict[int, list[tuple[np.ndarray, float]]] = {}
         self.episodes: list[dict[str, Any]] = []
         """Those that ended."""

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from estragon.learn.block import Moments
 from estragon.learn.normaliser import SMALLEST_VARIANCE, Normaliser
+from estragon.learn.rollout import Moments
 
 ROWS, SIZE = 20_000, 5
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from estragon.learn.block import Batch, Moments
 from estragon.learn.ppo import Learner, Losses
 from estragon.learn.recipe import Recipe
+from estragon.learn.rollout import Batch, Moments
 from tests.learn.staging import CPU, RECIPE, beginners, differences, short_rules, through_a_file
 
 RULES = short_rules()

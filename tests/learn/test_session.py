@@ -20,7 +20,7 @@ from estragon.learn.run_folder import RunFolder
 from estragon.learn.session import STAGES, STRENGTH_COLUMNS, Session, start_session
 from estragon.learn.threads import Threads
 from estragon.learn.trainer import Task
-from estragon.show.charts import draw_charts
+from estragon.show.charts.draw import draw_charts
 from estragon.tag.policy_files import load_policies, save_policies
 from estragon.tag.roles import ROLES
 from tests.learn.staging import (

@@ -197,7 +197,7 @@ def test_episodes_are_those_of_learners_among_themselves() -> None:
 
 def spy_on(block: Block, ended: list[int]) -> None:
     """Note how many episodes end where two learners meet."""
-    step, sides = block.arenas.step, block.sides
+    step, sides = block.arenas.step, block.rollout.sides
 
     def spy(actions: np.ndarray, *, restart: bool = True) -> Results:
         results = step(actions, restart=restart)
@@ -215,9 +215,9 @@ def test_the_role_that_always_wins_waits_for_the_other() -> None:
         for number, block in enumerate(trainer.blocks):
             trainer._play(number)
             for role in (SEEKER, HIDER):
-                weights = block.batch(role, trainer._patience(role)).weights
+                weights = block.rollout.batch(role, trainer._patience(role)).weights
                 assert set(weights) == {1.0, patience[role]}
-                taught_by_bots = block.sides.sparring * trainer.recipe.horizon
+                taught_by_bots = block.rollout.sides.sparring * trainer.recipe.horizon
                 assert (weights == 1.0).sum() >= taught_by_bots > 0, "bots teach in any case"
         trainer.close()
     evenly, plainly = trained(5, balancing=1.0), trained(5, balancing=0.0)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from estragon.learn.block import Moments
+from estragon.learn.rollout import Moments
 
 SMALLEST_VARIANCE = 1e-2
 """Features that hardly ever change are not blown up."""

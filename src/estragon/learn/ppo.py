@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from estragon.learn.block import Batch, Moments
 from estragon.learn.losses import KL, MEASURES, Minibatch, loss_by_formula, loss_gradient
 from estragon.learn.normaliser import Normaliser
 from estragon.learn.policy import Policy
 from estragon.learn.recipe import Recipe
+from estragon.learn.rollout import Batch, Moments
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.rules import Rules
 

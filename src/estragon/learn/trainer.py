@@ -27,6 +27,7 @@ from estragon.learn.policy import Policy
 from estragon.learn.ppo import Learner, Losses
 from estragon.learn.recipe import BLOCKS, Recipe
 from estragon.learn.rivals import PolicyRival
+from estragon.learn.rollout import Players
 from estragon.learn.tally import Episodes
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
@@ -156,7 +157,7 @@ class Trainer:
             self.league.remember(self._policies())
         episodes = Episodes()
         for block in self.blocks:
-            episodes += block.tally.take()
+            episodes += block.rollout.tally.take()
         self.episodes += episodes.count
         if episodes.count:
             share = episodes.seeker_wins / episodes.count
@@ -194,7 +195,7 @@ class Trainer:
             "learners": [learner.save() for learner in self.learners],
             "league": [list(pair) for pair in self.league.pairs],
             "arenas": [_tensors(block.arenas.save()) for block in self.blocks],
-            "tallies": [_tensors(block.tally.save()) for block in self.blocks],
+            "tallies": [_tensors(block.rollout.tally.save()) for block in self.blocks],
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -211,21 +212,18 @@ class Trainer:
             self.blocks, saved["arenas"], saved["tallies"], strict=True
         ):
             block.arenas.restore(_arrays(arenas))
-            block.tally.restore(_arrays(tally))
+            block.rollout.tally.restore(_arrays(tally))
 
     def _play(self, block: int) -> None:
         rivals = self._rivals or self._draw_rivals(block)
-        self.blocks[block].play(
-            [learner.actor for learner in self.learners],
-            rivals,
-            self._bots,
-            self._random(CHANCE_IN_PLAY, block),
-        )
+        policies = [learner.actor for learner in self.learners]
+        random = self._random(CHANCE_IN_PLAY, block)
+        self.blocks[block].play(Players(policies, rivals, self._bots, random))
 
     def _learn(self, role: int, learning_rate: float) -> tuple[int, Losses]:
         patience = self._patience(role)
-        batches = [block.batch(role, patience) for block in self.blocks]
-        moments = [block.moments(role) for block in self.blocks]
+        batches = [block.rollout.batch(role, patience) for block in self.blocks]
+        moments = [block.rollout.moments(role) for block in self.blocks]
         random = self._random(CHANCE_IN_UPDATE, role)
         # Late, when nobody finds anything new any more, the winner waits altogether.
         rate = learning_rate * patience ** (LATE_PATIENCE * self._progress)

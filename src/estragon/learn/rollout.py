@@ -1,0 +1,231 @@
+"""A stretch of decisions in some arenas, from one update to the next, and what came of it.
+
+Where the arenas are is not its business: it is told what agents see, says what they do, and is told
+what that brought.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from estragon.learn.kernels import add_moments, choose, estimate_advantages, prepare, record
+from estragon.learn.opponents import RivalPair, Sides
+from estragon.learn.policy import Policy
+from estragon.learn.recipe import Recipe
+from estragon.learn.tally import Tally
+from estragon.tag.arenas import Results
+from estragon.tag.roles import HIDER, SEEKER
+from estragon.tag.rules import Rules
+
+SAMPLED_EVERY = 8
+"""Decisions between two that count for the normalisation."""
+
+
+class Batch(NamedTuple):
+    """What a role learns from; one row a decision of a learning agent."""
+
+    features: np.ndarray
+    """(rows, observation size) float32."""
+    picks: np.ndarray
+    """(rows, 2) int64: move and jump."""
+    log_chances: np.ndarray
+    advantages: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+    """(rows,) float32: how much each row counts for the policy."""
+
+
+class Moments(NamedTuple):
+    """Sums over turned observations, for the normalisation."""
+
+    rows: int
+    sums: np.ndarray
+    squares: np.ndarray
+
+
+class Players(NamedTuple):
+    """Whoever acts in the arenas, and the source of every chance."""
+
+    policies: list[Policy]
+    """Seeker and hider, as they are now."""
+    rivals: RivalPair
+    """Whoever plays the agents that do not learn,"""
+    bots: RivalPair
+    """and whoever does so in the arenas set aside for sparring."""
+    random: np.random.Generator
+
+
+class Rollout:
+    """`horizon` decisions of all arenas; all memory is set aside once."""
+
+    def __init__(self, rules: Rules, sides: Sides, recipe: Recipe) -> None:
+        """For arenas with these sides learning."""
+        self.sides = sides
+        self.tally = Tally(sides)
+        self.decisions = 0
+        """Taken so far."""
+        self._rules, self._recipe = rules, recipe
+        self._learns = sides.learns()
+        self._spars = sides.spars()
+        count, steps, size = sides.count, recipe.horizon, rules.observation.size
+        self._features = np.empty((2, steps + 1, count, size), dtype=np.float32)
+        self._picks = np.empty((2, steps, count, 2), dtype=np.int64)
+        self._log_chances = np.empty((2, steps, count), dtype=np.float32)
+        self._values = np.zeros((2, steps + 1, count), dtype=np.float32)
+        self._rewards = np.empty((2, steps, count), dtype=np.float32)
+        self._advantages = np.empty((2, steps, count), dtype=np.float32)
+        self._ended = np.empty((steps, count), dtype=bool)
+        self._swapped = np.empty((steps, count), dtype=bool)
+        self._mine = np.empty((2, steps, count), dtype=bool)
+        self._actions = np.zeros((count, 2, 3), dtype=np.float32)
+        self._sums = np.zeros((2, 2, size))
+        self._rows = np.arange(count)
+        self._spans = self._learning_spans()
+        self._seekers = np.zeros(count, dtype=np.int64)
+
+    @property
+    def full(self) -> bool:
+        """Whether all decisions have been taken."""
+        return self.decisions == self._recipe.horizon
+
+    def begin(self) -> None:
+        """Forget the stretch before."""
+        self.decisions = 0
+        self._sums[...] = 0.0
+
+    @torch.no_grad()
+    def decide(self, observations: np.ndarray, seekers: np.ndarray, players: Players) -> np.ndarray:
+        """Actions (arenas, 2, 3) for what the agents see; overwritten by the next ones.
+
+        Args:
+            observations: (arenas, 2, observation size) float32.
+            seekers: (arenas,) int64, who is "it".
+            players: whoever acts.
+        """
+        self._seekers[:] = seekers
+        for role, agents in self._roles():
+            policy = players.policies[role]
+            scores = self._look(role, observations, agents, policy)
+            self._choose(role, observations, agents, policy, scores, players.random)
+        self._play_rivals(observations, players.rivals, self.sides.against_rivals())
+        self._play_rivals(observations, players.bots, self.sides.against_bots())
+        return self._actions
+
+    def record(self, results: Results, seekers_after: np.ndarray) -> None:
+        """Note what the last decision brought, and who is "it" now."""
+        t = self.decisions
+        record(
+            results,
+            self._seekers,
+            seekers_after,
+            self._recipe.reward_scale,
+            self._rewards[:, t],
+            self._ended[t],
+            self._swapped[t],
+        )
+        self.tally.add(results, self._seekers)
+        self.decisions += 1
+
+    @torch.no_grad()
+    def close(self, observations: np.ndarray, seekers: np.ndarray, policies: list[Policy]) -> None:
+        """End a full stretch with what the agents see now: how well did each decision do?"""
+        self._seekers[:] = seekers
+        for role, agents in self._roles():
+            self._look(role, observations, agents, policies[role])
+        estimate_advantages(
+            self._rewards,
+            self._values,
+            self._ended,
+            self._swapped,
+            self._recipe.discount,
+            self._recipe.smoothing,
+            self._advantages,
+        )
+
+    def batch(self, role: int, patience: float) -> Batch:
+        """What one role can learn from a stretch that is closed.
+
+        Args:
+            role: who learns.
+            patience: how much counts what it did outside the arenas set aside for sparring.
+        """
+        mine = self._mine[role]
+        weights = np.where(self._spars, np.float32(1.0), np.float32(patience))
+        features = self._features[role, :-1]
+        return Batch(
+            features[mine],
+            self._picks[role][mine],
+            self._log_chances[role][mine],
+            self._advantages[role][mine],
+            self._values[role, :-1][mine],
+            np.broadcast_to(weights, mine.shape)[mine],
+        )
+
+    def moments(self, role: int) -> Moments:
+        """What the observations of a role were like."""
+        span = self._rows[self._spans[role]]
+        seen = len(range(0, self._recipe.horizon, SAMPLED_EVERY)) * len(span)
+        return Moments(seen, self._sums[role, 0], self._sums[role, 1])
+
+    def _roles(self) -> tuple[tuple[int, np.ndarray], ...]:
+        """Each role, and which agent of every arena plays it."""
+        return (SEEKER, self._seekers), (HIDER, 1 - self._seekers)
+
+    def _look(
+        self, role: int, observations: np.ndarray, agents: np.ndarray, policy: Policy
+    ) -> np.ndarray:
+        t, span = self.decisions, self._spans[role]
+        features = self._features[role, t, span]
+        mean, scale = policy.mean.numpy(), policy.scale.numpy()
+        prepare(observations[span], agents[span], mean, scale, features)
+        if not self.full and t % SAMPLED_EVERY == 0:
+            add_moments(features, mean, scale, self._sums[role, 0], self._sums[role, 1])
+        scores: np.ndarray = policy.score(torch.from_numpy(features)).numpy()
+        self._values[role, t, span] = scores[:, -1]
+        return scores
+
+    def _choose(
+        self,
+        role: int,
+        observations: np.ndarray,
+        agents: np.ndarray,
+        policy: Policy,
+        scores: np.ndarray,
+        random: np.random.Generator,
+    ) -> None:
+        t, span = self.decisions, self._spans[role]
+        self._mine[role, t] = self._learns[self._rows, agents]
+        choose(
+            scores,
+            random.random((len(scores), 2), dtype=np.float32),
+            policy.moves.numpy(),
+            observations[span],
+            agents[span],
+            self._picks[role, t, span],
+            self._log_chances[role, t, span],
+            self._actions[span],
+        )
+
+    def _learning_spans(self) -> list[slice]:
+        """The arenas in which a role may be played by a learner, seeker first."""
+        if not self._rules.rule_set.tag_ends_episode:
+            return [slice(0, self.sides.count)] * 2
+        return [slice(0, self.sides.first + self.sides.both), slice(self.sides.first, None)]
+
+    def _play_rivals(
+        self, observations: np.ndarray, rivals: RivalPair, where: list[tuple[int, slice]]
+    ) -> None:
+        """Overwrite the actions of agents that do not learn."""
+        for agent, group in where:
+            is_seeker = self._seekers[group] == agent
+            for rival, chosen in ((rivals.seeker, is_seeker), (rivals.hider, ~is_seeker)):
+                if chosen.all():
+                    rows: slice | np.ndarray = group
+                elif chosen.any():
+                    rows = self._rows[group][chosen]
+                else:
+                    continue
+                if rival is not None and len(chosen):
+                    seen = np.ascontiguousarray(observations[rows, agent])
+                    self._actions[rows, agent] = rival.act(seen)

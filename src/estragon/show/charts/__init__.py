@@ -1,0 +1,1 @@
+"""Charts of training runs: what was counted, and where the agents were."""

@@ -1,0 +1,1 @@
+"""Pictures drawn by Python alone: shapes, words, and a match from above."""

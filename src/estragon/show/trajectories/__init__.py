@@ -1,0 +1,1 @@
+"""Logged matches: written while they are played, read back, and checked."""

@@ -29,6 +29,8 @@ RANKS = {
     "cli": 4,
 }
 """A module may import from rooms of its own rank only within itself, and from lower ranks."""
+SHOW_RANKS = {"trajectories": 0, "drawing": 1, "frames": 1, "charts": 2, "film": 2}
+"""The same, for the rooms within `show`."""
 POSIX_ONLY = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
 SOURCES = sorted(paths.PACKAGE.rglob("*.py"))
 
@@ -58,6 +60,21 @@ def test_imports_point_one_way(path: Path) -> None:
         parts = name.split(".")
         if parts[0] == "estragon" and len(parts) > 1 and parts[1] in RANKS and parts[1] != own:
             assert RANKS[parts[1]] < RANKS[own] or RANKS[own] == 0, f"{own} imports {name}"
+
+
+def test_every_module_of_show_has_a_room() -> None:
+    show = paths.PACKAGE / "show"
+    assert [path.name for path in show.glob("*.py")] == ["__init__.py"]
+    assert {path.parent.name for path in show.glob("*/*.py")} == set(SHOW_RANKS)
+
+
+@pytest.mark.parametrize("own", SHOW_RANKS)
+def test_imports_within_show_point_one_way(own: str) -> None:
+    for path in sorted((paths.PACKAGE / "show" / own).glob("*.py")):
+        for name, _ in imports(path):
+            parts = name.split(".")
+            if parts[:2] == ["estragon", "show"] and len(parts) > 2 and parts[2] != own:
+                assert SHOW_RANKS[parts[2]] < SHOW_RANKS[own], f"{path.name} imports {name}"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(paths.PACKAGE)))

@@ -48,12 +48,12 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ),
     ("parity",): Verb("estragon.check.parity", "Parity", "the same actions in both engines"),
     ("replay",): Verb(
-        "estragon.show.frame_commands", "ShowReplay", "show a logged match again, in a window"
+        "estragon.show.frames.commands", "ShowReplay", "show a logged match again, in a window"
     ),
     ("record",): Verb("estragon.jobs.record", "Record", "frames of a match, drawn by Godot"),
-    ("encode",): Verb("estragon.show.frame_commands", "EncodeFrames", "make a film of frames"),
+    ("encode",): Verb("estragon.show.frames.commands", "EncodeFrames", "make a film of frames"),
     ("film",): Verb("estragon.jobs.film", "MakeFilm", "the video of a training run"),
-    ("plot",): Verb("estragon.show.commands", "DrawCharts", "charts of a training run"),
+    ("plot",): Verb("estragon.show.charts.commands", "DrawCharts", "charts of a training run"),
     ("collect-debug",): Verb(
         "estragon.check.debug_bundle", "CollectDebug", "bundle logs and metrics for a bug report"
     ),

@@ -11,7 +11,7 @@ from estragon.check.evaluate import EvalTag
 from estragon.cli import main
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.show.trajectory import read_trajectory
+from estragon.show.trajectories.trajectory import read_trajectory
 from tests.show.logged_matches import records
 
 TIMEOUT_SEC = 120.0

@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from estragon.cli import main
-from estragon.show.match_film import FROM_ABOVE, HOLD_SEC, WIDE
-from estragon.show.paths_picture import SIZE
-from estragon.show.trajectory import read_trajectory
+from estragon.show.drawing.paths_picture import SIZE
+from estragon.show.film.match import FROM_ABOVE, HOLD_SEC, WIDE
+from estragon.show.trajectories.trajectory import read_trajectory
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import save_policies
 from estragon.tag.roles import ROLES

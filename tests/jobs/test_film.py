@@ -21,8 +21,8 @@ from estragon.learn.opponents import RoleChoice
 from estragon.learn.run_folder import RunFolder
 from estragon.learn.session import start_session
 from estragon.learn.threads import Threads
-from estragon.show import film_plan
-from estragon.show.film_plan import AFTER_SEC, CARD_SEC, END_SEC, TITLE_SEC, Quality
+from estragon.show.film import plan as film_plan
+from estragon.show.film.plan import AFTER_SEC, CARD_SEC, END_SEC, TITLE_SEC, Quality
 from tests.jobs.staging import finish, wait_for
 from tests.learn.staging import (
     CPU,
@@ -41,7 +41,7 @@ TINY = """
 import sys
 from estragon.cli import main
 from estragon.jobs import film
-from estragon.show import film_plan
+from estragon.show.film import plan as film_plan
 film.TELL_EVERY_SEC = 0.0
 film_plan.QUALITIES["low"] = film_plan.Quality((192, 108), 5)
 sys.exit(main(["film", "--renderer", "top-down", *sys.argv[1:]]))
@@ -182,8 +182,8 @@ def test_without_godot_it_is_drawn_from_above_and_says_so(
     godot: bool, reason: str, here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from estragon.errors import UserError
-    from estragon.show.film_renderers import choose_renderer
-    from estragon.show.top_down_frames import TopDownRenderer
+    from estragon.show.film.renderers import choose_renderer
+    from estragon.show.film.top_down_renderer import TopDownRenderer
 
     def find() -> Path:
         if godot:

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from estragon.cli import main
-from estragon.show import godot_frames, live_frames
-from estragon.show.frames import find_frames, frame_size
-from estragon.show.trajectory import read_trajectory
+from estragon.show.frames import live, logged
+from estragon.show.frames.files import find_frames, frame_size
+from estragon.show.trajectories.trajectory import read_trajectory
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import save_policies
 from estragon.tag.rules import load_rules
-from tests.show.drawn_frames import write_frames
+from tests.show.frames.drawn_frames import write_frames
 from tests.show.logged_matches import log_matches
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -29,8 +29,8 @@ class Drawing:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: dict[str, Any] = {}
-        monkeypatch.setattr(godot_frames, "render_frames", self._render)
-        monkeypatch.setattr(live_frames, "record_live", self._record)
+        monkeypatch.setattr(logged, "render_frames", self._render)
+        monkeypatch.setattr(live, "record_live", self._record)
 
     def _render(self, log: Path, folder: Path, **asked: Any) -> list[Path]:
         self.asked = {"log": log, "folder": folder, **asked}
@@ -58,7 +58,7 @@ def test_a_logged_match_is_drawn_whole(
     assert (asked["log"], asked["folder"]) == (log, Path("data", "frames"))
     assert (asked["size"], asked["fps"]) == ((1280, 720), 60)
     assert (asked["title"], asked["hud"], asked["workers"]) == ("Stage 3", False, 3)
-    assert asked["times"] == godot_frames.frame_times(read_trajectory(log), 60)
+    assert asked["times"] == logged.frame_times(read_trajectory(log), 60)
     told = f"2 frames are in {Path('data', 'frames')}; estragon encode makes a film of them\n"
     assert capsys.readouterr().out == told
 

@@ -12,7 +12,7 @@ from estragon.learn.ladder import Ladder
 from estragon.learn.opponents import RoleChoice
 from estragon.learn.session import Session, start_session
 from estragon.learn.threads import Threads
-from estragon.show.film_plan import QUALITIES, Quality
+from estragon.show.film.plan import QUALITIES, Quality
 from tests.learn.staging import (
     CPU,
     RECIPE,

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estragon.show.encode import find_ffmpeg
-from estragon.show.film_choice import play_kept
-from estragon.show.motion import Motion, motion_of
-from estragon.show.trajectory import Trajectory
+from estragon.show.drawing.motion import Motion, motion_of
+from estragon.show.film.choice import play_kept
+from estragon.show.frames.encode import find_ffmpeg
+from estragon.show.trajectories.trajectory import Trajectory
 from estragon.tag.bots import Bot
 from estragon.tag.layout import Layout, load_layout
 from estragon.tag.rules import Rules, load_rules

@@ -15,7 +15,7 @@ from estragon.options import optional, switched_on
 from estragon.progress import Progress
 
 if TYPE_CHECKING:
-    from estragon.show.trajectory import Trajectory
+    from estragon.show.trajectories.trajectory import Trajectory
     from estragon.tag.rules import Rules
 
 TRAINED = {
@@ -68,7 +68,7 @@ class EvalEpisode:
 
     def run(self) -> None:
         """Play, write, draw, and tell."""
-        from estragon.show.trajectory import read_trajectory
+        from estragon.show.trajectories.trajectory import read_trajectory
 
         self._check()
         folder = paths.trajectories_folder() if self.output is None else self.output
@@ -87,7 +87,7 @@ class EvalEpisode:
 
     def play(self, folder: Path) -> Path:
         """Play the match; returns the file of its log."""
-        from estragon.show.trajectory_log import TrajectoryLog
+        from estragon.show.trajectories.log import TrajectoryLog
         from estragon.tag.arenas import Arenas
         from estragon.tag.matches import play_batches
         from estragon.tag.players import load_player
@@ -122,7 +122,7 @@ class EvalEpisode:
         return msgspec.structs.replace(rules, episode=episode)
 
     def _draw(self, trajectory: "Trajectory", log: Path) -> None:
-        from estragon.show.paths_picture import save_paths
+        from estragon.show.drawing.paths_picture import save_paths
 
         players = trajectory.start.players
         title = self.title or f"{players['seeker']} against {players['hider']}"
@@ -132,8 +132,8 @@ class EvalEpisode:
             self._film(log, title)
 
     def _film(self, log: Path, title: str) -> None:
-        from estragon.show.film_renderers import choose_renderer
-        from estragon.show.match_film import film_match
+        from estragon.show.film.match import film_match
+        from estragon.show.film.renderers import choose_renderer
 
         with Progress(TELL_SEC) as progress:
             progress.step("film", announced=False)
@@ -158,7 +158,7 @@ def who_plays(role: Literal["seeker", "hider"], wanted: str | None) -> str:
 
 
 def _tell(trajectory: "Trajectory") -> None:
-    from estragon.show.paths_picture import story_of
+    from estragon.show.drawing.paths_picture import story_of
 
     anomalies = len(trajectory.anomalies)
     print(story_of(trajectory) + (f"; {anomalies} anomalies" if anomalies else ""))

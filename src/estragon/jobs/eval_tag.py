@@ -14,7 +14,7 @@ from estragon.files import ensure_writable
 from estragon.options import switched_on
 
 if TYPE_CHECKING:
-    from estragon.show.trajectory_log import TrajectoryLog
+    from estragon.show.trajectories.log import TrajectoryLog
 
 AT_MOST = 100
 """Matches logged unless more are asked for: up to 0.4 MB each."""
@@ -48,7 +48,7 @@ class Log:
                 "(--log-at-most)",
                 file=sys.stderr,
             )
-        from estragon.show.trajectory_log import TrajectoryLog
+        from estragon.show.trajectories.log import TrajectoryLog
 
         return TrajectoryLog(
             folder,

@@ -11,7 +11,7 @@ from estragon.progress import Progress
 
 if TYPE_CHECKING:
     from estragon.learn.run_folder import RunFolder
-    from estragon.show.film import Made
+    from estragon.show.film.make import Made
 
 TELL_EVERY_SEC = 5.0
 
@@ -74,9 +74,9 @@ def film_run(
 ) -> "Made":
     """Film a run."""
     from estragon.jobs.filmed_run import read_run
-    from estragon.show.film import Script, make_film
-    from estragon.show.film_plan import QUALITIES
-    from estragon.show.film_renderers import choose_renderer
+    from estragon.show.film.make import Script, make_film
+    from estragon.show.film.plan import QUALITIES
+    from estragon.show.film.renderers import choose_renderer
 
     run = read_run(folder)
     script = Script(

@@ -15,11 +15,11 @@ from estragon.learn.opponents import LEAGUE
 from estragon.learn.run_folder import RunFolder
 from estragon.learn.session import task_from
 from estragon.learn.trainer import Task
-from estragon.show.commands import latest_run
-from estragon.show.cross_play import CrossPlay, read_cross_play
-from estragon.show.film import Stage
-from estragon.show.film_facts import RoleCurve, RunFacts, StageFacts
-from estragon.show.table import Table, read_table
+from estragon.show.charts.commands import latest_run
+from estragon.show.charts.cross_play import CrossPlay, read_cross_play
+from estragon.show.charts.table import Table, read_table
+from estragon.show.film.facts import RoleCurve, RunFacts, StageFacts
+from estragon.show.film.make import Stage
 from estragon.tag.players import Player, load_player
 from estragon.tag.roles import ROLES, Role
 

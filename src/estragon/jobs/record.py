@@ -101,7 +101,7 @@ class Record:
 
     def run(self) -> None:
         """Draw, and tell."""
-        from estragon.show.frames import remove_frames
+        from estragon.show.frames.files import remove_frames
 
         folder = paths.data_root() / "frames" if self.frames is None else self.frames
         if self.seconds is not None and not 0.0 < self.seconds <= LONGEST_SEC:
@@ -129,8 +129,8 @@ class Record:
         return self._draw_log(match.play(paths.trajectories_folder()), folder, tell)
 
     def _draw_log(self, log: Path, folder: Path, tell: "Callable[[int, int], None]") -> list[Path]:
-        from estragon.show.godot_frames import frame_times, render_frames
-        from estragon.show.trajectory import read_trajectory
+        from estragon.show.frames.logged import frame_times, render_frames
+        from estragon.show.trajectories.trajectory import read_trajectory
 
         times = frame_times(read_trajectory(log), self._fps())
         if self.seconds is not None:
@@ -151,7 +151,7 @@ class Record:
         self, seeker: str, hider: str, folder: Path, tell: "Callable[[int, int], None]"
     ) -> list[Path]:
         from estragon.godot.display import has_display
-        from estragon.show.live_frames import record_live
+        from estragon.show.frames.live import record_live
 
         if self.play != "nobody" and not has_display():
             raise UserError(f"--play {self.play}: there is no display to play on")
@@ -173,7 +173,7 @@ class Record:
         return QUALITIES[self.quality].fps if self.fps is None else self.fps
 
     def _size(self) -> tuple[int, int]:
-        from estragon.show.godot_window import parse_size
+        from estragon.show.frames.window import parse_size
 
         return parse_size(self.size or QUALITIES[self.quality].size)
 

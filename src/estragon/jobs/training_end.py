@@ -14,7 +14,7 @@ from estragon.learn.ladder import PAIRINGS
 from estragon.learn.probe import Probe, probe
 from estragon.learn.session import Session
 from estragon.progress import Progress
-from estragon.show.charts import draw_charts
+from estragon.show.charts.draw import draw_charts
 from estragon.tag.roles import Role
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from estragon.learn.metrics import CONTRACT
-from tests.show.run_folder import write_rows
+from tests.show.charts.run_folder import write_rows
 
 DECISIONS_PER_SEC = 20.0
 EPISODES_PER_UPDATE = 8

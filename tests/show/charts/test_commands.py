@@ -8,10 +8,10 @@ import pytest
 
 from estragon.cli import main
 from estragon.errors import UserError
-from estragon.show.commands import latest_run
-from estragon.show.trajectory import write_trajectory
-from tests.show.live_metrics import write_live_metrics
-from tests.show.run_folder import read_rows, write_rows
+from estragon.show.charts.commands import latest_run
+from estragon.show.trajectories.trajectory import write_trajectory
+from tests.show.charts.live_metrics import write_live_metrics
+from tests.show.charts.run_folder import read_rows, write_rows
 from tests.show.staging import played, short_rules
 
 
@@ -102,7 +102,7 @@ def test_logged_matches_alone_need_no_run(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="bash")
 def test_the_script_takes_files_or_options(tmp_path: Path) -> None:
-    script = Path(__file__).parents[2] / "scripts" / "plot_metrics.sh"
+    script = Path(__file__).parents[3] / "scripts" / "plot_metrics.sh"
     run = tiny_run(tmp_path / "my run")
     for words in ([run / "metrics.csv"], ["--run", run, "--output", "charts"]):
         done = subprocess.run(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from estragon.errors import UserError
-from estragon.show.cross_play import read_cross_play
-from tests.show.run_folder import STAGES, played_stages
+from estragon.show.charts.cross_play import read_cross_play
+from tests.show.charts.run_folder import STAGES, played_stages
 
 
 def saved(folder: Path, **changes: Any) -> Path:

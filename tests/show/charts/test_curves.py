@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estragon.show.chart_curves import Points, exact_curve, noisy_curve, rolling_mean
+from estragon.show.charts.curves import Points, exact_curve, noisy_curve, rolling_mean
 
 
 def line(slope: float, first: float = 0.0, last: float = 10.0, count: int = 5) -> Points:

@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from PIL import Image, ImageColor
 
 from estragon.errors import UserError
-from estragon.show.chart_drawing import COLOURS
-from estragon.show.chart_runs import read_metrics, read_run
-from estragon.show.charts import draw_charts, draw_numbers
-from estragon.show.palette import HIDER, SEEKER
-from estragon.show.paper import png_of
-from tests.show.live_metrics import write_live_metrics
-from tests.show.run_folder import make_run, read_rows, write_rows
+from estragon.show.charts.chart import COLOURS
+from estragon.show.charts.draw import draw_charts, draw_numbers
+from estragon.show.charts.paper import png_of
+from estragon.show.charts.runs import read_metrics, read_run
+from estragon.show.drawing.palette import HIDER, SEEKER
+from tests.show.charts.live_metrics import write_live_metrics
+from tests.show.charts.run_folder import make_run, read_rows, write_rows
 
 STRENGTH = ["reward.png", "length.png", "win_rates.png"]
 LEARNING = ["reward_terms.png", "losses.png"]

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estragon.errors import UserError
-from estragon.show.paper import DPI, WIDTH_IN, grid_of, key_below, new_panels, new_sheet, spread
+from estragon.show.charts.paper import (
+    DPI,
+    WIDTH_IN,
+    grid_of,
+    key_below,
+    new_panels,
+    new_sheet,
+    spread,
+)
 
 SHARES = st.lists(st.floats(-1.0, 2.0), max_size=9)
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from estragon.errors import UserError
-from estragon.show.chart_runs import read_run
-from estragon.show.charts import draw_matches, draw_seen
-from estragon.show.places import CELLS_PER_M, Places
-from estragon.show.places_of import places_of_logs, places_of_run
-from estragon.show.trajectory import write_trajectory
+from estragon.show.charts.draw import draw_matches, draw_seen
+from estragon.show.charts.places import CELLS_PER_M, Places
+from estragon.show.charts.places_of import places_of_logs, places_of_run
+from estragon.show.charts.runs import read_run
+from estragon.show.trajectories.trajectory import write_trajectory
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layout
@@ -18,7 +18,7 @@ from estragon.tag.matches import play_matches
 from estragon.tag.policy_files import save_policies
 from estragon.tag.roles import HIDER, ROLES, SEEKER, Role
 from estragon.tag.rules import load_rules
-from tests.show.run_folder import write_rows
+from tests.show.charts.run_folder import write_rows
 from tests.show.staging import played, short_rules
 
 RULES = load_rules()

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from estragon.errors import UserError
-from estragon.show.chart_runs import Run, common_axis, read_metrics, read_run, sort_runs
-from estragon.show.table import EPISODES, STEPS
-from tests.show.live_metrics import write_live_metrics
-from tests.show.run_folder import read_rows, write_rows
+from estragon.show.charts.runs import Run, common_axis, read_metrics, read_run, sort_runs
+from estragon.show.charts.table import EPISODES, STEPS
+from tests.show.charts.live_metrics import write_live_metrics
+from tests.show.charts.run_folder import read_rows, write_rows
 
 ABOUT = {
     "approach": "ppo-league",

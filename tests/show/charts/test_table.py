@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from estragon.errors import UserError
-from estragon.show.table import EPISODES, STEPS, read_table
+from estragon.show.charts.table import EPISODES, STEPS, read_table
 
 
 def written(folder: Path, text: str) -> Path:

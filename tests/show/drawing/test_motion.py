@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from estragon.show.motion import motion_of
+from estragon.show.drawing.motion import motion_of
 from estragon.tag.layout import Box
 from estragon.tag.rules import load_rules
 from tests.show.staging import FPS, filmed, played, playground

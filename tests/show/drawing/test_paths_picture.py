@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from estragon.show.palette import HIDER, SEEKER
-from estragon.show.paths_picture import SIZE, draw_paths, save_paths, story_of
-from estragon.show.scenery import draw_scenery, view_of
-from estragon.show.trajectory import Trajectory, read_trajectory
+from estragon.show.drawing.palette import HIDER, SEEKER
+from estragon.show.drawing.paths_picture import SIZE, draw_paths, save_paths, story_of
+from estragon.show.drawing.scenery import draw_scenery, view_of
+from estragon.show.trajectories.trajectory import Trajectory, read_trajectory
 from estragon.tag.rules import load_rules
 from tests.show.logged_matches import log_matches, old_log
 from tests.tag.staging import with_episode

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from estragon.show.lettering import width_of, writable, write
-from estragon.show.shape import BLACK, WHITE, Shape, blend, rounded_square
+from estragon.show.drawing.lettering import width_of, writable, write
+from estragon.show.drawing.shape import BLACK, WHITE, Shape, blend, rounded_square
 
 SQUARE = np.array([[10.0, 10.0], [30.0, 10.0], [30.0, 30.0], [10.0, 30.0]])
 

@@ -8,15 +8,15 @@ import pytest
 from PIL import Image, ImageColor
 
 from estragon.errors import UserError
-from estragon.show.film_plan import Quality
-from estragon.show.film_shots import Shot
-from estragon.show.frames import frame_path
-from estragon.show.motion import Motion, motion_of
-from estragon.show.palette import HIDER, SEEKER
-from estragon.show.scenery import view_of
-from estragon.show.top_down import TopDown
-from estragon.show.top_down_frames import TopDownRenderer, png_of, save_frame
-from estragon.show.trajectory import write_trajectory
+from estragon.show.drawing.motion import Motion, motion_of
+from estragon.show.drawing.palette import HIDER, SEEKER
+from estragon.show.drawing.scenery import view_of
+from estragon.show.drawing.top_down import TopDown
+from estragon.show.film.plan import Quality
+from estragon.show.film.shots import Shot
+from estragon.show.film.top_down_renderer import TopDownRenderer, png_of, save_frame
+from estragon.show.frames.files import frame_path
+from estragon.show.trajectories.trajectory import write_trajectory
 from estragon.tag.rules import Rules, load_rules
 from tests.show.staging import filmed, played, playground
 

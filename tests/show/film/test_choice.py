@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estragon.show.film_choice import (
+from estragon.show.film.choice import (
     Events,
     choose_match,
     events_of,
@@ -11,7 +11,7 @@ from estragon.show.film_choice import (
     gaps_m,
     play_kept,
 )
-from estragon.show.trajectory import Trajectory
+from estragon.show.trajectories.trajectory import Trajectory
 from estragon.tag.bots import Bot
 from estragon.tag.matches import play_matches
 from estragon.tag.rules import Rules, load_rules

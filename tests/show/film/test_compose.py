@@ -7,15 +7,15 @@ import pytest
 from PIL import Image, ImageColor
 
 from estragon.errors import UserError
-from estragon.show.film_compose import Composer, Film
-from estragon.show.film_encode import encode_film
-from estragon.show.film_facts import RoleCurve, RunFacts, StageFacts
-from estragon.show.film_layer import PAGE, Layer
-from estragon.show.film_plan import Moment, Part, Quality, Scene, moments
-from estragon.show.film_shots import Shot
-from estragon.show.frames import frame_path
-from estragon.show.palette import HIDER, SEEKER
-from estragon.show.top_down_frames import save_frame
+from estragon.show.drawing.palette import HIDER, SEEKER
+from estragon.show.film.compose import Composer, Film
+from estragon.show.film.encode import encode_film
+from estragon.show.film.facts import RoleCurve, RunFacts, StageFacts
+from estragon.show.film.layer import PAGE, Layer
+from estragon.show.film.plan import Moment, Part, Quality, Scene, moments
+from estragon.show.film.shots import Shot
+from estragon.show.film.top_down_renderer import save_frame
+from estragon.show.frames.files import frame_path
 
 SIZE, FPS = (960, 540), 10
 CHOSEN = "chosen from 64 matches; the seeker wins 33% of them"

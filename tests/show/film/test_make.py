@@ -12,15 +12,15 @@ from PIL import Image
 from estragon.errors import UserError
 from estragon.locks import locked
 from estragon.progress import Progress
-from estragon.show import film as film_module
-from estragon.show import film_work
-from estragon.show.film import Made, Script, Stage, chosen_text, make_film, verdict_of
-from estragon.show.film_choice import Choice, find_match
-from estragon.show.film_facts import RoleCurve, RunFacts, StageFacts
-from estragon.show.film_plan import Quality
-from estragon.show.film_shots import Shot
-from estragon.show.frames import frame_path
-from estragon.show.top_down_frames import TopDownRenderer, save_frame
+from estragon.show.film import make
+from estragon.show.film import work as film_work
+from estragon.show.film.choice import Choice, find_match
+from estragon.show.film.facts import RoleCurve, RunFacts, StageFacts
+from estragon.show.film.make import Made, Script, Stage, chosen_text, make_film, verdict_of
+from estragon.show.film.plan import Quality
+from estragon.show.film.shots import Shot
+from estragon.show.film.top_down_renderer import TopDownRenderer, save_frame
+from estragon.show.frames.files import frame_path
 from estragon.tag.bots import Bot
 from tests.show.staging import footage, played, playground, short_rules
 
@@ -32,7 +32,7 @@ def few_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     def find_fast(*players: Bot, **game: object) -> object:
         return find_match(*players, **game, matches=4)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(film_module, "find_match", find_fast)
+    monkeypatch.setattr(make, "find_match", find_fast)
 
 
 def script(rule_set: str = "seek") -> Script:

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estragon.show.film_facts import StageFacts, steps_text, time_text
-from estragon.show.film_plan import (
+from estragon.show.film.facts import StageFacts, steps_text, time_text
+from estragon.show.film.plan import (
     AFTER_SEC,
     CARD_SEC,
     END_SEC,
@@ -20,7 +20,7 @@ from estragon.show.film_plan import (
     moments,
     pace,
 )
-from estragon.show.film_shots import Shot
+from estragon.show.film.shots import Shot
 
 FPS = 30
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from estragon.show.frames import frame_path
+from estragon.show.frames.files import frame_path
 from tests.godot.staging import write_program
 
 SIZE = (80, 64)

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from estragon.errors import UserError
-from estragon.show import encode
-from estragon.show.encode import Mp4Writer, find_ffmpeg
+from estragon.show.frames import encode
+from estragon.show.frames.encode import Mp4Writer, find_ffmpeg
 from tests.show.staging import footage
 
 SIZE = (64, 48)

@@ -9,7 +9,7 @@ from PIL import Image
 from estragon.cli import main
 from estragon.errors import UserError
 from estragon.files import write_json
-from estragon.show.frames import (
+from estragon.show.frames.files import (
     MANIFEST,
     encode_frames,
     find_frames,
@@ -20,7 +20,7 @@ from estragon.show.frames import (
     read_manifest,
     remove_frames,
 )
-from tests.show.drawn_frames import SIZE, write_frames
+from tests.show.frames.drawn_frames import SIZE, write_frames
 from tests.show.staging import footage
 
 

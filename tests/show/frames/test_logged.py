@@ -13,12 +13,12 @@ import pytest
 from PIL import Image
 
 from estragon.errors import UserError
-from estragon.show import godot_frames
-from estragon.show.frames import LOGS, MANIFEST, frame_path, frames_in
-from estragon.show.godot_frames import HOLD_SEC, frame_times, render_frames
-from estragon.show.live_frames import record_live
-from estragon.show.trajectory import read_trajectory
-from tests.show.drawn_frames import SIZE, fake_godot, pixels
+from estragon.show.frames import logged
+from estragon.show.frames.files import LOGS, MANIFEST, frame_path, frames_in
+from estragon.show.frames.live import record_live
+from estragon.show.frames.logged import HOLD_SEC, frame_times, render_frames
+from estragon.show.trajectories.trajectory import read_trajectory
+from tests.show.frames.drawn_frames import SIZE, fake_godot, pixels
 from tests.show.logged_matches import log_matches
 
 pytestmark = [
@@ -61,7 +61,7 @@ def test_all_frames_are_there_and_differ(drawn: list[Path]) -> None:
 def test_a_frame_does_not_depend_on_the_one_drawn_first(
     match: Path, drawn: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(godot_frames, "FEWEST_FRAMES", 1)
+    monkeypatch.setattr(logged, "FEWEST_FRAMES", 1)
     told: list[tuple[int, int]] = []
     again = render_frames(
         match,
@@ -103,7 +103,7 @@ def test_the_same_again_starts_no_godot(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("Godot was started")
 
-    monkeypatch.setattr(godot_frames, "GodotProcess", never)
+    monkeypatch.setattr(logged, "GodotProcess", never)
     folder = drawn[0].parent
     assert render_frames(match, folder, size=SMALL, times=TIMES, title="Stage 1") == drawn
 
@@ -160,7 +160,7 @@ def render_with(
     """Draw ten frames with a Godot that does as it is told."""
     program = fake_godot(folder.parent / "godot", body, asked.pop("drawn_size", SIZE))
     monkeypatch.setenv("GODOT_BIN", str(program))
-    monkeypatch.setattr(godot_frames, "import_project", lambda project: project)
+    monkeypatch.setattr(logged, "import_project", lambda project: project)
     return render_frames(match, folder, size=SIZE, times=TIMES, workers=1, **asked)
 
 

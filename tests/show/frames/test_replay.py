@@ -12,7 +12,7 @@ from estragon import paths
 from estragon.cli import main
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.show.trajectory import NOBODY, Trajectory, read_trajectory
+from estragon.show.trajectories.trajectory import NOBODY, Trajectory, read_trajectory
 from estragon.tag.observation import RAYS, VISIBLE
 
 TIMEOUT_SEC = 120.0

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from estragon.errors import UserError
-from estragon.show.anomalies import find_anomalies
-from estragon.show.trajectory import Anomaly, read_trajectory
-from estragon.show.trajectory_log import TrajectoryLog
+from estragon.show.trajectories.anomalies import find_anomalies
+from estragon.show.trajectories.log import TrajectoryLog
+from estragon.show.trajectories.trajectory import Anomaly, read_trajectory
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import Bot
 from estragon.tag.matches import Outcomes, play_batches, play_matches

@@ -7,11 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from estragon.errors import UserError
-from estragon.show.chart_curves import Curve, exact_curve, noisy_curve
-from estragon.show.chart_plan import Chart, Line, PanelPlan, one_line_a_panel
-from estragon.show.chart_runs import Kind
-from estragon.show.panel import Panel
-from estragon.show.paper import (
+from estragon.show.charts.curves import Curve, exact_curve, noisy_curve
+from estragon.show.charts.panel import Panel
+from estragon.show.charts.paper import (
     INK,
     LABEL_IN,
     LETTER_IN,
@@ -21,7 +19,9 @@ from estragon.show.paper import (
     new_panels,
     new_sheet,
 )
-from estragon.show.table import Axis
+from estragon.show.charts.plan import Chart, Line, PanelPlan, one_line_a_panel
+from estragon.show.charts.runs import Kind
+from estragon.show.charts.table import Axis
 
 COLOURS = (
     "#332288",

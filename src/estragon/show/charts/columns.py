@@ -1,8 +1,8 @@
 """Charts named after one column of `metrics.csv`, for those who know which number they want."""
 
-from estragon.show.chart_plan import Chart, Line, PanelPlan
-from estragon.show.palette import ROLES
-from estragon.show.paper import INK
+from estragon.show.charts.paper import INK
+from estragon.show.charts.plan import Chart, Line, PanelPlan
+from estragon.show.drawing.palette import ROLES
 
 
 def column_charts() -> list[Chart]:

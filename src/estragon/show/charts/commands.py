@@ -13,8 +13,8 @@ from estragon.errors import UserError
 from estragon.options import optional
 
 if TYPE_CHECKING:
-    from estragon.show.chart_runs import Run
-    from estragon.show.charts import Pictures
+    from estragon.show.charts.draw import Pictures
+    from estragon.show.charts.runs import Run
 
 LOGS = Path("trainer", "logs")
 LATEST_RUN = LOGS / "latest_run.txt"
@@ -45,8 +45,8 @@ class DrawCharts:
         """Draw, write, and list what was written."""
         if importlib.util.find_spec("matplotlib") is None:
             raise UserError("charts need matplotlib: pip install 'estragon[train]'")
-        from estragon.show.charts import draw_matches, draw_numbers, draw_seen
-        from estragon.show.places_of import places_of_logs
+        from estragon.show.charts.draw import draw_matches, draw_numbers, draw_seen
+        from estragon.show.charts.places_of import places_of_logs
 
         seen = None if self.trajectories is None else places_of_logs(self.trajectories)
         runs = self._runs()
@@ -59,7 +59,7 @@ class DrawCharts:
             self._write(some)
 
     def _runs(self) -> "list[Run]":
-        from estragon.show.chart_runs import read_metrics, read_run
+        from estragon.show.charts.runs import read_metrics, read_run
 
         folders = [run_folder(folder) for group in self.run_folders for folder in group]
         files = [file for group in self.metrics for file in group]
@@ -71,7 +71,7 @@ class DrawCharts:
         return [*(read_run(folder) for folder in folders), *(read_metrics(file) for file in files)]
 
     def _write(self, pictures: "Pictures") -> None:
-        from estragon.show.charts import write_picture
+        from estragon.show.charts.draw import write_picture
 
         for name, figure in pictures.figures.items():
             path = self.output / name

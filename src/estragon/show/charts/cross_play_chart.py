@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from estragon.show.cross_play import CrossPlay
-from estragon.show.palette import HIDER, SEEKER
-from estragon.show.paper import FAINT, INK, new_panels, new_sheet
+from estragon.show.charts.cross_play import CrossPlay
+from estragon.show.charts.paper import FAINT, INK, new_panels, new_sheet
+from estragon.show.drawing.palette import HIDER, SEEKER
 
 WINS = LinearSegmentedColormap.from_list("wins", [HIDER, "#f7f5f0", SEEKER])
 """From the hider always wins to the seeker always wins."""

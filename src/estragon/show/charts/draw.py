@@ -8,15 +8,15 @@ from matplotlib.figure import Figure
 
 from estragon.errors import UserError
 from estragon.files import write_whole
-from estragon.show.chart_drawing import check_kinds, draw_chart
-from estragon.show.chart_runs import Run, common_axis, read_run, sort_runs
-from estragon.show.column_charts import column_charts
-from estragon.show.cross_play_charts import draw_cross_play
-from estragon.show.learning_charts import losses_chart, reward_terms_chart
-from estragon.show.paper import png_of
-from estragon.show.places_chart import draw_places
-from estragon.show.places_of import Seen, places_of_run
-from estragon.show.strength_charts import elo_chart, strength_charts
+from estragon.show.charts.chart import check_kinds, draw_chart
+from estragon.show.charts.columns import column_charts
+from estragon.show.charts.cross_play_chart import draw_cross_play
+from estragon.show.charts.learning import losses_chart, reward_terms_chart
+from estragon.show.charts.paper import png_of
+from estragon.show.charts.places_chart import draw_places
+from estragon.show.charts.places_of import Seen, places_of_run
+from estragon.show.charts.runs import Run, common_axis, read_run, sort_runs
+from estragon.show.charts.strength import elo_chart, strength_charts
 
 CROSS_PLAY, PLACES = "cross_play.png", "places.png"
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from estragon.show.chart_drawing import COLOURS
-from estragon.show.chart_plan import Chart, Line, PanelPlan
-from estragon.show.chart_runs import Run
-from estragon.show.palette import ROLES
-from estragon.show.paper import INK
+from estragon.show.charts.chart import COLOURS
+from estragon.show.charts.paper import INK
+from estragon.show.charts.plan import Chart, Line, PanelPlan
+from estragon.show.charts.runs import Run
+from estragon.show.drawing.palette import ROLES
 
 LOSSES = {
     "policy_loss": "Policy loss",

@@ -2,8 +2,8 @@
 
 from matplotlib.axes import Axes
 
-from estragon.show.chart_curves import Curve
-from estragon.show.paper import FAINT, INK, LINE_WIDTH, EndLabel, label_ends
+from estragon.show.charts.curves import Curve
+from estragon.show.charts.paper import FAINT, INK, LINE_WIDTH, EndLabel, label_ends
 
 FEW = 10
 """So few numbers get a dot each."""

@@ -11,9 +11,9 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MultipleLocator
 
-from estragon.show.palette import ROLES
-from estragon.show.paper import FAINT, FRAME, INK, WIDTH_IN, new_panels, new_sheet
-from estragon.show.places import Places
+from estragon.show.charts.paper import FAINT, FRAME, INK, WIDTH_IN, new_panels, new_sheet
+from estragon.show.charts.places import Places
+from estragon.show.drawing.palette import ROLES
 from estragon.tag.layout import Box
 
 TOLD_APART = 99.7

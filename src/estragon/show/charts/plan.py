@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from estragon.show.chart_runs import Source
+from estragon.show.charts.runs import Source
 
 
 class Line(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from estragon.errors import UserError
-from estragon.show.chart_curves import Points
-from estragon.show.cross_play import CrossPlay, read_cross_play
-from estragon.show.table import EPISODES, STEPS, Axis, Table, read_table
+from estragon.show.charts.cross_play import CrossPlay, read_cross_play
+from estragon.show.charts.curves import Points
+from estragon.show.charts.table import EPISODES, STEPS, Axis, Table, read_table
 from estragon.tag.schema import read_json
 
 Source = Literal["metrics", "strength", "elo"]

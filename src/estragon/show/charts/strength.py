@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from estragon.show.chart_plan import Chart, Line, PanelPlan
-from estragon.show.chart_runs import Run
-from estragon.show.palette import ROLES
-from estragon.show.paper import FAINT
-from estragon.show.table import STEPS, Axis
+from estragon.show.charts.paper import FAINT
+from estragon.show.charts.plan import Chart, Line, PanelPlan
+from estragon.show.charts.runs import Run
+from estragon.show.charts.table import STEPS, Axis
+from estragon.show.drawing.palette import ROLES
 
 PAIRINGS = {
     "seeker": (("random", "--"), ("evader", "-")),

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageColor
 
-from estragon.show.palette import HIDER, SEEKER
-from estragon.show.scenery import LIGHT, SHADOW, View
-from estragon.show.shape import BLACK, RGB, WHITE, Shape, blend, rounded_square
+from estragon.show.drawing.palette import HIDER, SEEKER
+from estragon.show.drawing.scenery import LIGHT, SHADOW, View
+from estragon.show.drawing.shape import BLACK, RGB, WHITE, Shape, blend, rounded_square
 
 CAMERA_M = 11.0
 """How high the camera seems to hang: what is nearer to it looks larger."""

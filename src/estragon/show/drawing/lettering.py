@@ -5,7 +5,7 @@ import unicodedata
 
 from PIL import Image, ImageDraw, ImageFont
 
-from estragon.show.shape import Colour
+from estragon.show.drawing.shape import Colour
 
 ELLIPSIS = "…"
 LONGEST = 400

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estragon.show.trajectory import Trajectory
+from estragon.show.trajectories.trajectory import Trajectory
 from estragon.tag.layout import Layout
 from estragon.tag.rules import RAY_CHANNELS, Rules
 from estragon.tag.state import vectors

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from estragon.show.shape import BLACK, Shape, blend
+from estragon.show.drawing.shape import BLACK, Shape, blend
 from estragon.tag.layout import Box, Layout
 from estragon.tag.rules import Rules
 

@@ -3,11 +3,11 @@
 import numpy as np
 from PIL import Image
 
-from estragon.show.cube import Cube, draw_cube, draw_shadow, draw_sight, draw_trail
-from estragon.show.motion import Motion
-from estragon.show.palette import SEEKER
-from estragon.show.scenery import draw_scenery, footprint, view_of
-from estragon.show.shape import Shape
+from estragon.show.drawing.cube import Cube, draw_cube, draw_shadow, draw_sight, draw_trail
+from estragon.show.drawing.motion import Motion
+from estragon.show.drawing.palette import SEEKER
+from estragon.show.drawing.scenery import draw_scenery, footprint, view_of
+from estragon.show.drawing.shape import Shape
 from estragon.tag.layout import Layout
 from estragon.tag.rules import AGENTS, Rules
 

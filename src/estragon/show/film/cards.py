@@ -1,11 +1,11 @@
 """What is written over the pictures of a film: title, cards, captions, verdicts and the clock."""
 
-from estragon.show.film_curve import Frame, draw_curves
-from estragon.show.film_facts import RunFacts, StageFacts, time_text
-from estragon.show.film_layer import FAINT, INK, TRACK, Layer
-from estragon.show.film_plan import Scene
-from estragon.show.palette import ROLES
-from estragon.show.shape import WHITE
+from estragon.show.drawing.palette import ROLES
+from estragon.show.drawing.shape import WHITE
+from estragon.show.film.curve import Frame, draw_curves
+from estragon.show.film.facts import RunFacts, StageFacts, time_text
+from estragon.show.film.layer import FAINT, INK, TRACK, Layer
+from estragon.show.film.plan import Scene
 
 EDGE = 16.0
 """Between panels and the edge of the frame."""

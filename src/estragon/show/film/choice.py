@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estragon.show.trajectory import Trajectory
-from estragon.show.trajectory_log import TrajectoryLog
+from estragon.show.trajectories.log import TrajectoryLog
+from estragon.show.trajectories.trajectory import Trajectory
 from estragon.tag.layout import Layout
 from estragon.tag.matches import play_matches
 from estragon.tag.players import Player

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from PIL import Image, ImageFilter
 
-from estragon.show.film_cards import (
+from estragon.show.film.cards import (
     draw_caption,
     draw_clock,
     draw_end,
@@ -14,9 +14,9 @@ from estragon.show.film_cards import (
     draw_title,
     draw_verdict,
 )
-from estragon.show.film_facts import RunFacts
-from estragon.show.film_layer import DESIGN_HEIGHT, INK, Layer
-from estragon.show.film_plan import Moment, Part, Quality, Scene, pace
+from estragon.show.film.facts import RunFacts
+from estragon.show.film.layer import DESIGN_HEIGHT, INK, Layer
+from estragon.show.film.plan import Moment, Part, Quality, Scene, pace
 
 FADE_SEC, GROW_FROM_SEC, GROW_SEC = 0.4, 0.5, 1.2
 """Of fades, and of the curve's way from one stage to the next."""

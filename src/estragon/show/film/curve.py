@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estragon.show.film_facts import RoleCurve, steps_text
-from estragon.show.film_layer import FAINT, INK, TRACK, Layer
-from estragon.show.palette import ROLES
+from estragon.show.drawing.palette import ROLES
+from estragon.show.film.facts import RoleCurve, steps_text
+from estragon.show.film.layer import FAINT, INK, TRACK, Layer
 
 HEAD, ROW, FOOT = 21.0, 16.0, 15.0
 """Heights of the heading, of a curve's name, and of what is below the plot."""

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from estragon.show.encode import Mp4Writer
-from estragon.show.film_compose import Composer, Film
-from estragon.show.film_plan import Moment, moments
-from estragon.show.workers import in_order, workers
+from estragon.show.film.compose import Composer, Film
+from estragon.show.film.plan import Moment, moments
+from estragon.show.film.workers import in_order, workers
+from estragon.show.frames.encode import Mp4Writer
 
 _composer: Composer
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from estragon.show.film_plan import Quality
-from estragon.show.film_shots import Shot
-from estragon.show.godot_frames import fingerprint, render_frames
+from estragon.show.film.plan import Quality
+from estragon.show.film.shots import Shot
+from estragon.show.frames.logged import fingerprint, render_frames
 
 
 class GodotRenderer:

@@ -7,9 +7,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from PIL import Image
 
-from estragon.show.lettering import width_of, write
-from estragon.show.palette import ROLES
-from estragon.show.shape import Colour, Shape, rounded_square
+from estragon.show.drawing.lettering import width_of, write
+from estragon.show.drawing.palette import ROLES
+from estragon.show.drawing.shape import Colour, Shape, rounded_square
 
 DESIGN_HEIGHT = 540.0
 """Places and sizes are given for frames this high, and grow with the frame."""

@@ -12,15 +12,15 @@ import msgspec
 from estragon.errors import UserError
 from estragon.files import ensure_writable, write_whole
 from estragon.progress import Progress
-from estragon.show.film_choice import Choice, find_match
-from estragon.show.film_compose import Film
-from estragon.show.film_encode import encode_film
-from estragon.show.film_facts import RunFacts, StageFacts, time_text
-from estragon.show.film_plan import Quality, Scene, match_times
-from estragon.show.film_renderers import Renderer
-from estragon.show.film_shots import Shot
-from estragon.show.film_work import ensure_room, key_of, work_folder
-from estragon.show.trajectory import Trajectory, read_trajectory, records_of
+from estragon.show.film.choice import Choice, find_match
+from estragon.show.film.compose import Film
+from estragon.show.film.encode import encode_film
+from estragon.show.film.facts import RunFacts, StageFacts, time_text
+from estragon.show.film.plan import Quality, Scene, match_times
+from estragon.show.film.renderers import Renderer
+from estragon.show.film.shots import Shot
+from estragon.show.film.work import ensure_room, key_of, work_folder
+from estragon.show.trajectories.trajectory import Trajectory, read_trajectory, records_of
 from estragon.tag.layout import Layout
 from estragon.tag.players import Player
 from estragon.tag.rules import Rules

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from estragon.show.encode import Mp4Writer
-from estragon.show.film_plan import Quality
-from estragon.show.film_renderers import Renderer
-from estragon.show.film_shots import Shot
-from estragon.show.lettering import write
-from estragon.show.paths_picture import story_of
-from estragon.show.top_down_frames import TopDownRenderer
-from estragon.show.trajectory import Trajectory, read_trajectory
+from estragon.show.drawing.lettering import write
+from estragon.show.drawing.paths_picture import story_of
+from estragon.show.film.plan import Quality
+from estragon.show.film.renderers import Renderer
+from estragon.show.film.shots import Shot
+from estragon.show.film.top_down_renderer import TopDownRenderer
+from estragon.show.frames.encode import Mp4Writer
+from estragon.show.trajectories.trajectory import Trajectory, read_trajectory
 
 FROM_ABOVE, WIDE = (720, 800), (1280, 720)
 """Pixels: with room for words above and below the arena, and where words are in the picture."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from estragon.show.film_facts import StageFacts
-from estragon.show.film_shots import Shot
+from estragon.show.film.facts import StageFacts
+from estragon.show.film.shots import Shot
 
 TITLE_SEC, CARD_SEC, END_SEC, AFTER_SEC = 2.6, 2.8, 4.2, 1.4
 """How long the title, each stage's card, the end, and the moment after a match are in sight."""

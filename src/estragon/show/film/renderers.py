@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from estragon.errors import UserError
-from estragon.show.film_plan import Quality
-from estragon.show.film_shots import Shot
-from estragon.show.top_down_frames import TopDownRenderer
+from estragon.show.film.plan import Quality
+from estragon.show.film.shots import Shot
+from estragon.show.film.top_down_renderer import TopDownRenderer
 
 RendererChoice = Literal["auto", "godot", "top-down"]
 
@@ -32,7 +32,7 @@ def choose_renderer(wanted: RendererChoice, say: Callable[[str], None]) -> Rende
     """The renderer that was asked for, or else the best that works here."""
     if wanted == "top-down":
         return TopDownRenderer()
-    from estragon.show.film_godot import GodotRenderer
+    from estragon.show.film.godot_renderer import GodotRenderer
 
     if wanted == "godot":
         return GodotRenderer()

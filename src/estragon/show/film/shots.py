@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from estragon.show.frames import check_frame, frame_path, is_whole, read_frame
+from estragon.show.frames.files import check_frame, frame_path, is_whole, read_frame
 
 
 class Shot(NamedTuple):

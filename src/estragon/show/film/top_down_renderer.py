@@ -11,13 +11,13 @@ import numpy as np
 from PIL import Image
 
 from estragon.files import cannot_write
-from estragon.show.film_plan import Quality
-from estragon.show.film_shots import Shot
-from estragon.show.frames import UNFINISHED, frame_path
-from estragon.show.motion import Motion, motion_of
-from estragon.show.top_down import TopDown
-from estragon.show.trajectory import read_trajectory
-from estragon.show.workers import in_order, workers
+from estragon.show.drawing.motion import Motion, motion_of
+from estragon.show.drawing.top_down import TopDown
+from estragon.show.film.plan import Quality
+from estragon.show.film.shots import Shot
+from estragon.show.film.workers import in_order, workers
+from estragon.show.frames.files import UNFINISHED, frame_path
+from estragon.show.trajectories.trajectory import read_trajectory
 from estragon.tag.layout import Layout
 from estragon.tag.rules import Rules
 

@@ -10,7 +10,7 @@ from estragon import __version__, paths
 from estragon.errors import UserError
 from estragon.files import cannot_write
 from estragon.locks import locked
-from estragon.show.frames import UNFINISHED
+from estragon.show.frames.files import UNFINISHED
 
 BYTES_PER_PIXEL = 0.3
 """Of a drawn frame as a PNG, at most as far as was seen; room that should be there."""

@@ -13,8 +13,8 @@ from estragon import paths
 from estragon.errors import UserError
 from estragon.options import optional
 from estragon.progress import Progress
-from estragon.show.frames import encode_frames, find_frames, frames_in, read_manifest
-from estragon.show.godot_window import MOST_FPS, parse_size, why_it_failed, words_of
+from estragon.show.frames.files import encode_frames, find_frames, frames_in, read_manifest
+from estragon.show.frames.window import MOST_FPS, parse_size, why_it_failed, words_of
 
 USUAL_FPS = 60
 TELL_SEC = 5.0
@@ -76,7 +76,7 @@ class ShowReplay:
         from estragon.godot.display import has_display
         from estragon.godot.process import GodotProcess
         from estragon.godot.project import import_project
-        from estragon.show.trajectory import read_trajectory
+        from estragon.show.trajectories.trajectory import read_trajectory
 
         path = paths.trajectories_folder() if self.file is None else self.file
         size = parse_size(self.window)

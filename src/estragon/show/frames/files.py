@@ -107,7 +107,7 @@ def encode_frames(
     tell: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> None:
     """Make an MP4 of frames of one size; whole, or not at all."""
-    from estragon.show.encode import Mp4Writer
+    from estragon.show.frames.encode import Mp4Writer
 
     size = frame_size(frames[0])
     if size[0] % 2 or size[1] % 2:

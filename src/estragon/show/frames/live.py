@@ -11,7 +11,7 @@ from estragon.godot.display import display
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.locks import locked
-from estragon.show.frames import (
+from estragon.show.frames.files import (
     LOGS,
     MANIFEST,
     check_frame,
@@ -20,7 +20,7 @@ from estragon.show.frames import (
     frames_in_the_way,
     remove_unfinished,
 )
-from estragon.show.godot_window import STALL_SEC, check_picture, watch, words_of
+from estragon.show.frames.window import STALL_SEC, check_picture, watch, words_of
 from estragon.tag.rules import load_rules
 
 

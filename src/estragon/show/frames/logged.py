@@ -18,7 +18,7 @@ from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.godot.version import check_version
 from estragon.locks import locked
-from estragon.show.frames import (
+from estragon.show.frames.files import (
     LOGS,
     MANIFEST,
     check_frame,
@@ -29,8 +29,8 @@ from estragon.show.frames import (
     read_manifest,
     remove_unfinished,
 )
-from estragon.show.godot_window import STALL_SEC, check_picture, watch, words_of
-from estragon.show.trajectory import Trajectory, read_trajectory
+from estragon.show.frames.window import STALL_SEC, check_picture, watch, words_of
+from estragon.show.trajectories.trajectory import Trajectory, read_trajectory
 from estragon.tag.crew import available_cores
 from estragon.tag.roles import Role
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from estragon.show.trajectory import Anomaly, Trajectory
+from estragon.show.trajectories.trajectory import Anomaly, Trajectory
 
 DEEPEST_M = 1e-6
 """An overlap above rounding; agents keep a millimetre from everything solid."""

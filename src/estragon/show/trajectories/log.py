@@ -6,8 +6,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from estragon.show.anomalies import find_anomalies
-from estragon.show.trajectory import (
+from estragon.show.trajectories.anomalies import find_anomalies
+from estragon.show.trajectories.records import FORMAT, EpisodeStart, LoggedEyes, LoggedLayout
+from estragon.show.trajectories.trajectory import (
     AGENT_NAMES,
     NOBODY,
     Tagging,
@@ -15,7 +16,6 @@ from estragon.show.trajectory import (
     time_stamp,
     write_trajectory,
 )
-from estragon.show.trajectory_records import FORMAT, EpisodeStart, LoggedEyes, LoggedLayout
 from estragon.tag.arenas import Results
 from estragon.tag.match import GOING_ON, TAGGED
 from estragon.tag.matches import Engine

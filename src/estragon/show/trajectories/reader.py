@@ -6,15 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from estragon.errors import UserError
-from estragon.show.trajectory import (
-    AGENT_NAMES,
-    NOBODY,
-    Anomaly,
-    Reason,
-    Tagging,
-    Trajectory,
-)
-from estragon.show.trajectory_records import (
+from estragon.show.trajectories.records import (
     FORMAT,
     EpisodeEnd,
     EpisodeStart,
@@ -25,6 +17,14 @@ from estragon.show.trajectory_records import (
     Timeout,
     read_records,
     wrong,
+)
+from estragon.show.trajectories.trajectory import (
+    AGENT_NAMES,
+    NOBODY,
+    Anomaly,
+    Reason,
+    Tagging,
+    Trajectory,
 )
 from estragon.tag.rules import AGENTS
 

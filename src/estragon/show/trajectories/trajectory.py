@@ -1,6 +1,6 @@
 """A logged match as arrays: read from its file, and written to one; the format has its own page.
 
-docs/trajectory_rendering.md describes it. How a match gets logged is for `trajectory_log`.
+docs/trajectory_rendering.md describes it. How a match gets logged is for `log`.
 """
 
 import time
@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from estragon.files import write_new
-from estragon.show.trajectory_records import EpisodeStart, LoggedLayout, own_rules
+from estragon.show.trajectories.records import EpisodeStart, LoggedLayout, own_rules
 from estragon.tag.rules import RAY_CHANNELS, Rules
 
 AGENT_NAMES = ("Agent1", "Agent2")
@@ -119,7 +119,7 @@ class Trajectory(NamedTuple):
 
 def read_trajectory(path: Path) -> Trajectory:
     """Read the log of one whole match; anything wrong with it is an error that says where."""
-    from estragon.show.trajectory_reader import assemble  # which needs what is defined here
+    from estragon.show.trajectories.reader import assemble  # which needs what is defined here
 
     return assemble(path)
 

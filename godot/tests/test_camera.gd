@@ -3,7 +3,7 @@ extends TagTest
 ##
 ## Bots play real matches on every layout of the game; the picture is 16:9.
 
-const SET: PackedScene = preload("res://tag/TagSet.tscn")
+const SET: PackedScene = preload("res://tag/look/TagSet.tscn")
 const PICTURE: Vector2i = Vector2i(1280, 720)
 const EPISODES: int = 6
 ## In how many of the frames an agent is in the picture and nothing is before its middle; and in

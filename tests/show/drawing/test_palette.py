@@ -5,7 +5,7 @@ from pathlib import Path
 
 from estragon.show.drawing.palette import ROLES
 
-LOOK = Path(__file__).parents[3] / "godot/tag/tag_look.gd"
+LOOK = Path(__file__).parents[3] / "godot/tag/look/tag_look.gd"
 
 
 def test_the_game_has_the_same_role_colours() -> None:

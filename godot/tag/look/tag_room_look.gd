@@ -5,8 +5,8 @@ extends Node3D
 ##
 ## The camera stands to the south (+z) and above; no other wall comes between it and an agent.
 
-const FLOOR_SHADER: Shader = preload("res://tag/tag_floor.gdshader")
-const CONTACT_SHADER: Shader = preload("res://tag/tag_contact.gdshader")
+const FLOOR_SHADER: Shader = preload("res://tag/look/tag_floor.gdshader")
+const CONTACT_SHADER: Shader = preload("res://tag/look/tag_contact.gdshader")
 const RIM_M: float = 0.22
 const SLAB_M: float = 0.7
 const ROUNDING_M: float = 0.07

@@ -62,7 +62,11 @@ class EncodeFrames:
 
 @dataclasses.dataclass(frozen=True)
 class ShowReplay:
-    """Show a logged match again in a window: Space pauses, arrows seek and change the pace."""
+    """Show a logged match again in a window: Space pauses, arrows seek and change the pace.
+
+    Tab changes the camera (the arena, or either agent), V shows what the agents see, H hides the
+    list of all keys.
+    """
 
     file: Annotated[Path | None, tyro.conf.Positional, optional("FILE")] = None
     """A match's log, or a folder of them; by default all in the data folder."""

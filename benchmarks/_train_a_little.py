@@ -12,7 +12,8 @@ import torch
 
 from estragon.jobs.train_tag import STEPS
 from estragon.learn.recipe import Recipe
-from estragon.learn.trainer import Task, Trainer
+from estragon.learn.self_play import Task
+from estragon.learn.trainer import Trainer
 from estragon.tag.layout import load_layouts
 from estragon.tag.rules import load_rules
 

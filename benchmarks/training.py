@@ -18,8 +18,9 @@ from estragon.jobs.train_tag import STEPS
 from estragon.learn.opponents import LEAGUE
 from estragon.learn.recipe import Recipe
 from estragon.learn.rivals import PolicyRival
+from estragon.learn.self_play import Task
 from estragon.learn.threads import Threads, choose_threads
-from estragon.learn.trainer import Task, Trainer
+from estragon.learn.trainer import Trainer
 from estragon.tag.layout import load_layouts
 from estragon.tag.roles import ROLES, Role
 from estragon.tag.rules import load_rules

@@ -13,8 +13,9 @@ from estragon.learn.block import Block
 from estragon.learn.ladder import Score, Stage
 from estragon.learn.opponents import RoleChoice, sides_of
 from estragon.learn.recipe import Recipe
+from estragon.learn.self_play import Task, Update
 from estragon.learn.session import Session
-from estragon.learn.trainer import Task, Trainer, Update
+from estragon.learn.trainer import Trainer
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts

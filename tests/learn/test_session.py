@@ -17,9 +17,9 @@ from estragon.interrupts import StopRequest
 from estragon.learn.checkpoint import load_checkpoint, save_checkpoint
 from estragon.learn.ladder import Ladder
 from estragon.learn.run_folder import RunFolder
+from estragon.learn.self_play import Task
 from estragon.learn.session import STAGES, STRENGTH_COLUMNS, Session, start_session
 from estragon.learn.threads import Threads
-from estragon.learn.trainer import Task
 from estragon.show.charts.draw import draw_charts
 from estragon.tag.policy_files import load_policies, save_policies
 from estragon.tag.roles import ROLES
@@ -124,7 +124,7 @@ def test_a_run_leaves_the_files_of_the_contract(whole: Path) -> None:
     assert latest == f"runs/ppo-league/{run_folder.name}\n"
     assert (logs / "metrics.csv").read_bytes() == (run_folder / "metrics.csv").read_bytes()
     about = json.loads((run_folder / "metadata.json").read_text())
-    assert (about["run_id"], about["seed"], about["steps"]) == (run_folder.name, 3, STEPS)
+    assert (about["run_id"], about["seed"], about["budget"]) == (run_folder.name, 3, STEPS)
     assert about["recipe"]["arenas"] == QUICK.arenas
     assert list((run_folder / "tensorboard").glob("events.*"))
     kept = {path.name for path in (run_folder / "checkpoints").iterdir()}
@@ -285,7 +285,7 @@ def test_a_resumed_run_remembers_what_it_was_asked(stopped: Path) -> None:
     task = task_of(rules=RULES)
     assert (session.task.rules, session.task.layouts) == (task.rules, task.layouts)
     assert (session.task.seed, session.task.role, session.task.opponent) == (3, "both", "league")
-    assert (session.recipe, session.steps, session.threads) == (QUICK, STEPS, Threads(1, 1))
+    assert (session.recipe, session.budget, session.threads) == (QUICK, STEPS, Threads(1, 1))
     assert session.seconds > 0.0
     assert [stage.name for stage in session.ladder.stages] == NAMES[:5]
     assert len(session.scores) == 5

@@ -8,7 +8,8 @@ import pytest
 
 from estragon.errors import UserError
 from estragon.learn.block import Block
-from estragon.learn.trainer import Task, Trainer
+from estragon.learn.self_play import Task
+from estragon.learn.trainer import Trainer
 from estragon.tag.arenas import Results
 from estragon.tag.match import GOING_ON
 from estragon.tag.policy_files import save_policies
@@ -215,7 +216,7 @@ def test_the_role_that_always_wins_waits_for_the_other() -> None:
         for number, block in enumerate(trainer.blocks):
             trainer._play(number)
             for role in (SEEKER, HIDER):
-                weights = block.rollout.batch(role, trainer._patience(role)).weights
+                weights = block.rollout.batch(role, trainer.patience(role)).weights
                 assert set(weights) == {1.0, patience[role]}
                 taught_by_bots = block.rollout.sides.sparring * trainer.recipe.horizon
                 assert (weights == 1.0).sum() >= taught_by_bots > 0, "bots teach in any case"

@@ -13,8 +13,8 @@ from estragon.learn.checkpoint import NOT_A_CHECKPOINT, damaged, load_checkpoint
 from estragon.learn.ladder import PAIRINGS
 from estragon.learn.opponents import LEAGUE
 from estragon.learn.run_folder import RunFolder
+from estragon.learn.self_play import Task
 from estragon.learn.session import task_from
-from estragon.learn.trainer import Task
 from estragon.show.charts.commands import latest_run
 from estragon.show.charts.cross_play import CrossPlay, read_cross_play
 from estragon.show.charts.table import Table, read_table

@@ -21,8 +21,8 @@ from estragon.options import optional
 if TYPE_CHECKING:
     import torch
 
+    from estragon.learn.self_play import Task
     from estragon.learn.session import Session
-    from estragon.learn.trainer import Task
     from estragon.tag.rules import Rules
 
 STEPS = 30_000_000
@@ -81,7 +81,7 @@ class TrainTag:
                 finished = session.run(display, stop)
             if not finished:
                 print(
-                    f"stopped at {session.trainer.agent_steps:,} of {session.steps:,} steps; "
+                    f"stopped at {session.trainer.agent_steps:,} of {session.budget:,} steps; "
                     f"everything is saved: --resume goes on",
                     file=sys.stderr,
                 )
@@ -114,7 +114,7 @@ class TrainTag:
 
     def _task(self) -> "Task":
         from estragon.learn.opponents import LEAGUE, fixed_rivals, resolve_opponent
-        from estragon.learn.trainer import Task
+        from estragon.learn.self_play import Task
         from estragon.tag.arenas import SEEDS
         from estragon.tag.layout import load_layouts
         from estragon.tag.rules import load_rules
@@ -140,7 +140,7 @@ class TrainTag:
         threads = session.threads
         print(
             f"run {session.folder.run_id}: {session.task.role} against {session.task.opponent}, "
-            f"seed {session.task.seed}, {session.steps:,} steps on {session.device} "
+            f"seed {session.task.seed}, {session.budget:,} steps on {session.device} "
             f"({threads.workers} workers × {threads.torch_threads} torch threads){went_on}",
             file=sys.stderr,
         )

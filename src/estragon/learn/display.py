@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from estragon.learn.ladder import PAIRINGS, Score, Stage
+from estragon.learn.self_play import Update
 from estragon.learn.session import Session
-from estragon.learn.trainer import Update
 
 PLAIN_EVERY_SEC = 10.0
 RECENT = 20
@@ -79,21 +79,20 @@ class Display:
     def _line(self) -> str:
         session = self._session
         return (
-            f"{session.trainer.agent_steps / 1e6:6.1f} of {session.steps / 1e6:.1f} M steps, "
+            f"{session.spent}, "
             f"{self._rate():,.0f} agent-steps/s ({self._shape()}), "
-            f"seeker wins {self._seeker_wins()}, {_clock(self._seconds_left())} left"
+            f"seeker wins {self._seeker_wins()}, {_clock(session.seconds_left)} left"
         )
 
     def _screen(self) -> Group:
         session = self._session
-        done = min(1.0, session.trainer.agent_steps / session.steps)
+        done = min(1.0, session.trainer.progress)
         head = Text.assemble(
             ("training ", "bold"),
             f"{session.task.role} against {session.task.opponent}, seed {session.task.seed}\n",
-            f"{session.trainer.agent_steps / 1e6:.1f} of {session.steps / 1e6:.1f} million steps, "
-            f"{self._rate():,.0f} agent-steps/s ({self._shape()})\n",
+            f"{session.spent}, {self._rate():,.0f} agent-steps/s ({self._shape()})\n",
             f"seeker wins {self._seeker_wins()} of the matches now, "
-            f"{_clock(session.seconds)} gone, about {_clock(self._seconds_left())} left",
+            f"{_clock(session.seconds)} gone, about {_clock(session.seconds_left)} left",
         )
         bar = ProgressBar(total=1.0, completed=done, width=64)
         note = Text(f"judging: {self._judging}" if self._judging else "", style="dim")
@@ -114,10 +113,6 @@ class Display:
         count = sum(update.episodes.count for update in self._recent)
         won = sum(update.episodes.seeker_wins for update in self._recent)
         return f"{won / count:.0%}" if count else "?"
-
-    def _seconds_left(self) -> float:
-        left = max(0, self._session.steps - self._session.trainer.agent_steps)
-        return left / max(self._rate(), 1.0)
 
 
 def strength_table(session: Session) -> Table:

@@ -11,7 +11,7 @@ from typing import Any
 
 from estragon.errors import UserError
 from estragon.files import cannot_write, write_whole
-from estragon.learn.trainer import Trainer, Update
+from estragon.learn.self_play import SelfPlay, Update
 from estragon.tag.rewards import TERMS
 from estragon.tag.roles import ROLES
 
@@ -52,7 +52,7 @@ COLUMNS = (
 Cell = float | int | str | None
 
 
-def row_of(update: Update, trainer: Trainer) -> dict[str, Cell]:
+def row_of(update: Update, trainer: SelfPlay) -> dict[str, Cell]:
     """The metrics of one update: means over the episodes that ended in it."""
     row: dict[str, Cell] = dict.fromkeys(COLUMNS)
     row["episode"] = trainer.episodes

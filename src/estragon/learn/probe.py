@@ -9,7 +9,8 @@ from estragon.learn.ladder import EVALUATION_SEED
 from estragon.learn.policy import Policy
 from estragon.learn.recipe import Recipe
 from estragon.learn.rivals import PolicyRival
-from estragon.learn.trainer import Task, Trainer
+from estragon.learn.self_play import Task
+from estragon.learn.trainer import Trainer
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.matches import play_matches
 from estragon.tag.roles import ROLES, Role

@@ -18,8 +18,9 @@ from estragon.learn.metrics import COLUMNS, Board, Cell, Table, row_of
 from estragon.learn.opponents import LEAGUE, RoleChoice
 from estragon.learn.recipe import Recipe
 from estragon.learn.run_folder import RunFolder
+from estragon.learn.self_play import SelfPlay, Task, Update
 from estragon.learn.threads import Threads
-from estragon.learn.trainer import Task, Trainer, Update
+from estragon.learn.trainer import Trainer
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import Layout
 from estragon.tag.policy_files import load_policy, save_policies
@@ -56,21 +57,24 @@ class Watcher(Protocol):
 
 
 class Session:
-    """A run: its trainer, its ladder, its tables and its folder."""
+    """A run: its trainer, its ladder, its tables and its folder.
+
+    Its budget is agent-steps.
+    """
 
     def __init__(
         self,
         folder: RunFolder,
         task: Task,
         recipe: Recipe,
-        steps: int,
+        budget: int,
         device: torch.device,
         threads: Threads,
     ) -> None:
         """Begin a run in an empty folder."""
-        self.folder, self.task, self.recipe, self.steps = folder, task, recipe, steps
+        self.folder, self.task, self.recipe, self.budget = folder, task, recipe, budget
         self.device, self.threads = device, threads
-        self.trainer = Trainer(task, recipe, steps, device, *threads)
+        self.trainer = self._make_trainer()
         self.ladder = Ladder(task.rules, task.layouts)
         self.metrics = Table(folder.metrics, COLUMNS)
         self.strength = Table(folder.strength, STRENGTH_COLUMNS)
@@ -93,7 +97,7 @@ class Session:
             if chosen.type == "cuda" and not torch.cuda.is_available():
                 raise UserError(f"{folder.state}: was trained on cuda; torch sees no CUDA here")
             session = cls(
-                folder, task, recipe, int(saved["steps"]), chosen, Threads(*saved["threads"])
+                folder, task, recipe, int(saved["budget"]), chosen, Threads(*saved["threads"])
             )
             session.trainer.restore(saved["trainer"])
             session.metrics.restore(int(saved["metrics_rows"]))
@@ -118,10 +122,7 @@ class Session:
             while not self.trainer.done and not stop.made:
                 update = self.trainer.update()
                 self.seconds += update.seconds
-                row = row_of(update, self.trainer)
-                row["agent_steps_per_s"] = round(self.agent_steps_per_s)
-                self.metrics.add(row)
-                board.add(row, self.trainer.updates)
+                self._add_rows(update, board)
                 watcher.updated(update, self)
                 self._judge_what_is_due(watcher, board)
                 if time.monotonic() - self._saved_at > CHECKPOINT_EVERY_SEC:
@@ -138,6 +139,17 @@ class Session:
         """Learning agent-steps a second, over the whole run."""
         return self.trainer.agent_steps / max(self.seconds, 1e-9)
 
+    @property
+    def spent(self) -> str:
+        """How much of the budget is gone, in words."""
+        return f"{self.trainer.agent_steps / 1e6:.1f} of {self.budget / 1e6:.1f} M steps"
+
+    @property
+    def seconds_left(self) -> float:
+        """About, going by the whole run so far."""
+        done = self.trainer.progress
+        return self.seconds * (1.0 - done) / done if 0.0 < done < 1.0 else 0.0
+
     def save(self) -> None:
         """Bring the whole run to the disk; the checkpoint last, so that it never runs ahead."""
         logs = self.folder.root / "trainer" / "logs"
@@ -148,7 +160,7 @@ class Session:
             {
                 "task": _plain_task(self.task),
                 "recipe": asdict(self.recipe),
-                "steps": self.steps,
+                "budget": self.budget,
                 "device": str(self.device),
                 "threads": list(self.threads),
                 "trainer": self.trainer.save(),
@@ -188,7 +200,7 @@ class Session:
                 "role": self.task.role,
                 "opponent": self.task.opponent,
                 "seed": self.task.seed,
-                "steps": self.steps,
+                "budget": self.budget,
                 "recipe": asdict(self.recipe),
                 "device": str(self.device),
                 "workers": self.threads.workers,
@@ -197,9 +209,19 @@ class Session:
             },
         )
 
+    def _make_trainer(self) -> SelfPlay:
+        return Trainer(self.task, self.recipe, self.budget, self.device, *self.threads)
+
+    def _add_rows(self, update: Update, board: Board) -> None:
+        """Note what an update brought."""
+        row = row_of(update, self.trainer)
+        row["agent_steps_per_s"] = round(self.agent_steps_per_s)
+        self.metrics.add(row)
+        board.add(row, self.trainer.updates)
+
     def _judge_what_is_due(self, watcher: Watcher, board: Board) -> None:
         """Judge the stage that the run has just reached, if it has reached one."""
-        reached = sum(self.trainer.agent_steps >= share * self.steps for share in STAGES)
+        reached = sum(self.trainer.progress >= share for share in STAGES)
         name = f"{100 * STAGES[reached - 1]:.0f}%"
         if self.ladder.stages and self.ladder.stages[-1].name == name:
             return

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import torch
 
 from estragon.learn.recipe import BLOCKS, Recipe
-from estragon.learn.trainer import Task, Trainer
+from estragon.learn.self_play import Task
+from estragon.learn.trainer import Trainer
 from estragon.tag.crew import available_cores
 
 TRIAL_UPDATES = 3

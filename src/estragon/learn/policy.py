@@ -45,14 +45,19 @@ class Policy(nn.Module):
 
     def features(self, observations: torch.Tensor) -> torch.Tensor:
         """Observations in the heading frame, normalised; `kernels.prepare` does the same."""
+        turned = observations.clone()
+        if not self.rules.has_heading:
+            return self._normalise(turned)
         forward = self.rules.field("forward").start
         x, z = observations[:, forward], observations[:, forward + 1]
-        turned = observations.clone()
         for name in TURNED_FIELDS:
             start = self.rules.field(name).start
             own_x, own_z = observations[:, start], observations[:, start + 2]
             turned[:, start] = own_x * x + own_z * z
             turned[:, start + 2] = own_z * x - own_x * z
+        return self._normalise(turned)
+
+    def _normalise(self, turned: torch.Tensor) -> torch.Tensor:
         return ((turned - self.mean) / self.scale).clamp(-CLIP, CLIP)
 
     def score(self, features: torch.Tensor) -> torch.Tensor:

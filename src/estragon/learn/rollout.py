@@ -94,7 +94,6 @@ class Rollout:
         self.decisions = 0
         self._sums[...] = 0.0
 
-    @torch.no_grad()
     def decide(self, observations: np.ndarray, seekers: np.ndarray, players: Players) -> np.ndarray:
         """Actions (arenas, 2, 3) for what the agents see; overwritten by the next ones.
 
@@ -103,11 +102,47 @@ class Rollout:
             seekers: (arenas,) int64, who is "it".
             players: whoever acts.
         """
+        return decide_together([Question(self, observations, seekers, players)])[0]
+
+    def begin_decision(self, seekers: np.ndarray) -> None:
+        """Take note of who is "it"."""
         self._seekers[:] = seekers
-        for role, agents in self._roles():
-            policy = players.policies[role]
-            scores = self._look(role, observations, agents, policy)
-            self._choose(role, observations, agents, policy, scores, players.random)
+
+    def look(self, role: int, observations: np.ndarray, policy: Policy) -> np.ndarray:
+        """What a role sees now, as its policy wants it: (rows, observation size)."""
+        t, span = self.decisions, self._spans[role]
+        features: np.ndarray = self._features[role, t, span]
+        mean, scale = policy.mean.numpy(), policy.scale.numpy()
+        prepare(observations[span], self._agents(role)[span], mean, scale, features)
+        if not self.full and t % SAMPLED_EVERY == 0:
+            add_moments(features, mean, scale, self._sums[role, 0], self._sums[role, 1])
+        return features
+
+    def choose(
+        self,
+        role: int,
+        observations: np.ndarray,
+        policy: Policy,
+        scores: np.ndarray,
+        random: np.random.Generator,
+    ) -> None:
+        """Draw what a role does, by its policy's scores, and note everything about it."""
+        t, span, agents = self.decisions, self._spans[role], self._agents(role)
+        self._value(role, scores)
+        self._mine[role, t] = self._learns[self._rows, agents]
+        choose(
+            scores,
+            random.random((len(scores), 2), dtype=np.float32),
+            policy.moves.numpy(),
+            observations[span],
+            agents[span],
+            self._picks[role, t, span],
+            self._log_chances[role, t, span],
+            self._actions[span],
+        )
+
+    def complete(self, observations: np.ndarray, players: Players) -> np.ndarray:
+        """All actions, with those of agents that do not learn."""
         self._play_rivals(observations, players.rivals, self.sides.against_rivals())
         self._play_rivals(observations, players.bots, self.sides.against_bots())
         return self._actions
@@ -130,9 +165,10 @@ class Rollout:
     @torch.no_grad()
     def close(self, observations: np.ndarray, seekers: np.ndarray, policies: list[Policy]) -> None:
         """End a full stretch with what the agents see now: how well did each decision do?"""
-        self._seekers[:] = seekers
-        for role, agents in self._roles():
-            self._look(role, observations, agents, policies[role])
+        self.begin_decision(seekers)
+        for role in (SEEKER, HIDER):
+            features = self.look(role, observations, policies[role])
+            self._value(role, policies[role].score(torch.from_numpy(features)).numpy())
         estimate_advantages(
             self._rewards,
             self._values,
@@ -168,44 +204,12 @@ class Rollout:
         seen = len(range(0, self._recipe.horizon, SAMPLED_EVERY)) * len(span)
         return Moments(seen, self._sums[role, 0], self._sums[role, 1])
 
-    def _roles(self) -> tuple[tuple[int, np.ndarray], ...]:
-        """Each role, and which agent of every arena plays it."""
-        return (SEEKER, self._seekers), (HIDER, 1 - self._seekers)
+    def _agents(self, role: int) -> np.ndarray:
+        """Which agent of every arena plays a role."""
+        return self._seekers if role == SEEKER else 1 - self._seekers
 
-    def _look(
-        self, role: int, observations: np.ndarray, agents: np.ndarray, policy: Policy
-    ) -> np.ndarray:
-        t, span = self.decisions, self._spans[role]
-        features = self._features[role, t, span]
-        mean, scale = policy.mean.numpy(), policy.scale.numpy()
-        prepare(observations[span], agents[span], mean, scale, features)
-        if not self.full and t % SAMPLED_EVERY == 0:
-            add_moments(features, mean, scale, self._sums[role, 0], self._sums[role, 1])
-        scores: np.ndarray = policy.score(torch.from_numpy(features)).numpy()
-        self._values[role, t, span] = scores[:, -1]
-        return scores
-
-    def _choose(
-        self,
-        role: int,
-        observations: np.ndarray,
-        agents: np.ndarray,
-        policy: Policy,
-        scores: np.ndarray,
-        random: np.random.Generator,
-    ) -> None:
-        t, span = self.decisions, self._spans[role]
-        self._mine[role, t] = self._learns[self._rows, agents]
-        choose(
-            scores,
-            random.random((len(scores), 2), dtype=np.float32),
-            policy.moves.numpy(),
-            observations[span],
-            agents[span],
-            self._picks[role, t, span],
-            self._log_chances[role, t, span],
-            self._actions[span],
-        )
+    def _value(self, role: int, scores: np.ndarray) -> None:
+        self._values[role, self.decisions, self._spans[role]] = scores[:, -1]
 
     def _learning_spans(self) -> list[slice]:
         """The arenas in which a role may be played by a learner, seeker first."""
@@ -229,3 +233,32 @@ class Rollout:
                 if rival is not None and len(chosen):
                     seen = np.ascontiguousarray(observations[rows, agent])
                     self._actions[rows, agent] = rival.act(seen)
+
+
+class Question(NamedTuple):
+    """What the arenas of one rollout want to know."""
+
+    rollout: Rollout
+    observations: np.ndarray
+    """(arenas, 2, observation size) float32."""
+    seekers: np.ndarray
+    """(arenas,) int64, who is "it"."""
+    players: Players
+    """All questions asked together have the same policies."""
+
+
+@torch.no_grad()
+def decide_together(questions: list[Question]) -> list[np.ndarray]:
+    """Actions (arenas, 2, 3) for each rollout, from one look into each policy."""
+    for ask in questions:
+        ask.rollout.begin_decision(ask.seekers)
+    for role in (SEEKER, HIDER):
+        policy = questions[0].players.policies[role]
+        features = [ask.rollout.look(role, ask.observations, policy) for ask in questions]
+        together = features[0] if len(features) == 1 else np.concatenate(features)
+        scores: np.ndarray = policy.score(torch.from_numpy(together)).numpy()
+        first = 0
+        for ask, rows in zip(questions, map(len, features), strict=True):
+            own, first = scores[first : first + rows], first + rows
+            ask.rollout.choose(role, ask.observations, policy, own, ask.players.random)
+    return [ask.rollout.complete(ask.observations, ask.players) for ask in questions]

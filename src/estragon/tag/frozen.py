@@ -63,8 +63,10 @@ class FrozenPolicy:
         self.name = name
         self.trained_steps = trained_steps
         self.mean, self.scale, self.moves, self.weights = mean, scale, moves, weights
-        self._forward = rules.field("forward").start
-        self._turned = [rules.field(field).start for field in TURNED_FIELDS]
+        self._has_heading = rules.has_heading
+        if self._has_heading:
+            self._forward = rules.field("forward").start
+            self._turned = [rules.field(field).start for field in TURNED_FIELDS]
 
     @classmethod
     def untrained(cls, rules: Rules, role: Role, seed: int, hidden: int = 64) -> "FrozenPolicy":
@@ -93,8 +95,7 @@ class FrozenPolicy:
         scores = self.scores(observations)
         choices = len(self.moves)
         ahead, aside = self.moves[scores[:, :choices].argmax(axis=1)].T
-        forward_x = observations[:, self._forward]
-        forward_z = observations[:, self._forward + 1]
+        forward_x, forward_z = self._heading(observations)
         actions = np.empty((len(observations), ACTION_SIZE), dtype=np.float32)
         actions[:, 0] = ahead * forward_x - aside * forward_z
         actions[:, 1] = ahead * forward_z + aside * forward_x
@@ -111,9 +112,16 @@ class FrozenPolicy:
                 values = np.maximum(values, 0.0)
         return values
 
+    def _heading(self, observations: np.ndarray) -> tuple[np.ndarray | float, np.ndarray | float]:
+        """Which way the agents face; along the x axis where nobody says."""
+        if not self._has_heading:
+            return 1.0, 0.0
+        return observations[:, self._forward], observations[:, self._forward + 1]
+
     def _turn(self, observations: np.ndarray) -> np.ndarray:
-        forward_x = observations[:, self._forward]
-        forward_z = observations[:, self._forward + 1]
+        if not self._has_heading:
+            return observations
+        forward_x, forward_z = self._heading(observations)
         turned = observations.copy()
         for start in self._turned:
             x, z = observations[:, start], observations[:, start + 2]

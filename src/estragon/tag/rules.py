@@ -156,6 +156,18 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
             start += size
         raise KeyError(name)
 
+    @property
+    def has_heading(self) -> bool:
+        """Whether an observation says which way the agent faces; one of another game may not."""
+        return any(field == "forward" for field, _ in self.observation.layout)
+
+    def seen_by_another_game(self, size: int) -> "Rules":
+        """The same, for observations of `size` numbers about which nothing else is known."""
+        unknown = msgspec.structs.replace(
+            self.observation, version=1, size=size, layout=[("numbers", size)]
+        )
+        return msgspec.structs.replace(self, observation=unknown)
+
 
 def load_rules(
     path: Path | None = None, *, rules: str | None = None, rewards: str | None = None

@@ -25,8 +25,9 @@ RANKS = {
     "show": 2,
     "export": 2,
     "check": 2,
-    "jobs": 3,
-    "cli": 4,
+    "live": 3,
+    "jobs": 4,
+    "cli": 5,
 }
 """A module may import from rooms of its own rank only within itself, and from lower ranks."""
 SHOW_RANKS = {"trajectories": 0, "drawing": 1, "frames": 1, "charts": 2, "film": 2}

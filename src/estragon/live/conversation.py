@@ -1,0 +1,287 @@
+"""One client: what it says, what it is answered, and what must be remembered of it."""
+
+import math
+from dataclasses import dataclass
+
+from msgspec import Raw
+from websockets.frames import CloseCode
+
+from estragon import __version__
+from estragon.errors import UserError
+from estragon.live.brain import Ask, Experience, Hello
+from estragon.live.desk import Brains, Desk
+from estragon.live.frames import BadFrameError, Frames
+from estragon.live.limits import (
+    BAD_MESSAGES_IN_A_ROW,
+    LARGEST_MESSAGE,
+    LARGEST_OBSERVATION,
+    LONGEST_NAME,
+    MOST_AGENTS,
+    MOST_ARENAS,
+    PROTOCOL,
+)
+from estragon.live.messages import (
+    Act,
+    ActBatch,
+    BadHelloError,
+    BadMessageError,
+    Transition,
+    TransitionBatch,
+    Unknown,
+    read_message,
+    read_transition,
+    read_vector,
+    write_actions,
+    write_echo,
+    write_error,
+    write_message,
+)
+from estragon.tag.roles import ROLES
+from estragon.tag.rules import ACTION_SIZE, AGENTS, Rules
+
+NO_ACTION = [0.0] * ACTION_SIZE
+UNNAMED = ""
+"""The agent of an `act`, and of a transition that names none."""
+
+
+@dataclass
+class Counts:
+    """What has happened so far."""
+
+    connections: int = 0
+    messages: int = 0
+    decisions: int = 0
+    """Of agents: a frame of 16 arenas has 32."""
+    bad_messages: int = 0
+    bad_observations: int = 0
+    bad_transitions: int = 0
+
+
+class RefusedError(Exception):
+    """A client that is told why, and let go.
+
+    Args:
+        code: the close code.
+        reason: what it is told.
+        by_message: whether it is told by an `error` as well.
+    """
+
+    def __init__(self, code: CloseCode, reason: str, *, by_message: bool = False) -> None:
+        super().__init__(reason)
+        self.code, self.by_message = code, by_message
+
+
+class Conversation:
+    """Answers the messages of one client, one after the other."""
+
+    def __init__(
+        self, number: int, rules: Rules, brains: Brains, desk: Desk, counts: Counts
+    ) -> None:
+        """Begin with a client that has said nothing yet.
+
+        Args:
+            number: the client's own, never used again.
+            rules: the game whose observations are ours.
+            brains: who answers.
+            desk: where it is asked.
+            counts: of the whole server.
+        """
+        self.number = number
+        self.hello: Hello | None = None
+        self.decisions = 0
+        self._rules, self._brains, self._desk, self._counts = rules, brains, desk, counts
+        self._frames: Frames | None = None
+        self._sizes: dict[str, int] = {}
+        """Of every agent's observations."""
+        self._bad_in_a_row = 0
+
+    async def answer(self, message: str | bytes) -> str | bytes | None:
+        """What a message is answered, if anything; raises RefusedError where this is the end."""
+        self._counts.messages += 1
+        if isinstance(message, bytes):
+            return await self._answer_frame(message)
+        try:
+            answer = await self._answer_text(message)
+        except BadMessageError as error:
+            return self._complain(str(error))
+        self._bad_in_a_row = 0
+        return answer
+
+    async def _answer_frame(self, data: bytes) -> bytes:
+        if self._frames is None or self.hello is None:
+            raise RefusedError(CloseCode.UNSUPPORTED_DATA, "no hello agreed to binary frames")
+        try:
+            decision = self._frames.read(data)
+        except BadFrameError as error:
+            self._counts.bad_messages += 1
+            raise RefusedError(CloseCode.INVALID_DATA, str(error)) from error
+        size = self.hello.observation_size
+        actions = await self._desk.decide(self.number, size, decision)
+        self._decided(AGENTS * self.hello.arenas)
+        return self._frames.write(decision.seq, actions)
+
+    async def _answer_text(self, text: str) -> str | None:
+        try:
+            message = read_message(text)
+        except BadHelloError as error:
+            raise self._unfit(str(error)) from error
+        match message:
+            case Hello():
+                return self._welcome(message)
+            case Act():
+                return await self._act({UNNAMED: message.obs}, message.seq, single=True)
+            case ActBatch():
+                return await self._act(message.obs, message.seq, single=False)
+            case Transition():
+                self._learn([message])
+            case TransitionBatch():
+                self._learn(self._read_transitions(message))
+            case Unknown():
+                return write_echo(text)
+        return None
+
+    def _complain(self, what: str) -> str:
+        self._counts.bad_messages += 1
+        self._bad_in_a_row += 1
+        if self._bad_in_a_row >= BAD_MESSAGES_IN_A_ROW:
+            reason = f"{BAD_MESSAGES_IN_A_ROW} bad messages in a row; the last: {what}"
+            raise RefusedError(CloseCode.POLICY_VIOLATION, reason, by_message=True)
+        return write_error(what)
+
+    def _welcome(self, hello: Hello) -> str:
+        if complaint := self._complaint_about(hello):
+            raise self._unfit(complaint)
+        binary = hello.encoding == "binary"
+        frames = Frames(hello) if binary else None
+        if frames is not None and frames.largest > LARGEST_MESSAGE:
+            raise self._unfit(f"frames of up to {frames.largest:,} bytes; have fewer arenas")
+        try:
+            brain = self._brains.brain_for(hello.observation_size)
+            if binary:
+                brain.join(self.number, hello)
+        except UserError as error:
+            raise self._unfit(str(error)) from error
+        self.hello, self._frames = hello, frames
+        return write_message(
+            {
+                "type": "hello",
+                "protocol": PROTOCOL,
+                "encoding": "binary" if binary else "json",
+                "observation_size": hello.observation_size,
+                "action_size": ACTION_SIZE,
+                "learning": brain.learning and hello.training,
+                "server": f"estragon {__version__}",
+                "says": brain.describe(),
+            }
+        )
+
+    def _complaint_about(self, hello: Hello) -> str | None:
+        ours = self._rules.observation
+        if self.hello is not None:
+            return "a second hello"
+        if hello.protocol != PROTOCOL:
+            return f"protocol {hello.protocol}; this server speaks {PROTOCOL}"
+        if not 1 <= hello.observation_size <= LARGEST_OBSERVATION:
+            return f"observation_size: expected 1 to {LARGEST_OBSERVATION}"
+        if hello.observation_size == ours.size and hello.observation_version != ours.version:
+            return f"observation_version {hello.observation_version}; ours is {ours.version}"
+        if hello.action_size != ACTION_SIZE:
+            return f"action_size {hello.action_size}; expected {ACTION_SIZE}"
+        if not 1 <= hello.arenas <= MOST_ARENAS:
+            return f"arenas: expected 1 to {MOST_ARENAS}"
+        return None
+
+    def _unfit(self, what: str) -> RefusedError:
+        self._counts.bad_messages += 1
+        return RefusedError(CloseCode.POLICY_VIOLATION, f"hello: {what}", by_message=True)
+
+    async def _act(self, observations: dict[str, Raw], seq: int | None, *, single: bool) -> str:
+        actions = dict.fromkeys(observations, NO_ACTION)
+        asks: dict[int, list[Ask]] = {}
+        for agent, raw in observations.items():
+            try:
+                observation = read_vector(raw)
+                self._check_size(agent, len(observation))
+            except (ValueError, UserError):
+                continue
+            ask = Ask(self.number, agent, seq, observation)
+            asks.setdefault(len(observation), []).append(ask)
+        answers = [(batch, self._desk.act(size, batch)) for size, batch in asks.items()]
+        asked = 0
+        for batch, answer in answers:
+            chosen = (await answer).tolist()
+            actions |= {ask.agent: action for ask, action in zip(batch, chosen, strict=True)}
+            asked += len(batch)
+        self._decided(asked)
+        self._counts.bad_observations += len(observations) - asked
+        info = {"error": "invalid_obs"} if asked < len(observations) else {}
+        return write_actions(actions, info, seq, single=single)
+
+    def _decided(self, agents: int) -> None:
+        self.decisions += agents
+        self._counts.decisions += agents
+
+    def _read_transitions(self, batch: TransitionBatch) -> list[Transition]:
+        transitions = []
+        for raw in batch.transitions:
+            try:
+                transitions.append(read_transition(raw))
+            except ValueError:
+                self._counts.bad_transitions += 1
+        return transitions
+
+    def _learn(self, transitions: list[Transition]) -> None:
+        experiences: dict[int, list[Experience]] = {}
+        for transition in transitions:
+            try:
+                experience = self._experience(transition)
+            except (ValueError, UserError):
+                self._counts.bad_transitions += 1
+                continue
+            experiences.setdefault(self._sizes[experience.agent], []).append(experience)
+        for size, batch in experiences.items():
+            used = self._brains.brain_for(size).learn(batch)
+            self._counts.bad_transitions += len(batch) - used
+
+    def _experience(self, transition: Transition) -> Experience:
+        """What a transition says; raises ValueError or UserError where it is bad."""
+        agent, role = transition.info.get("agent"), transition.info.get("role")
+        agent = agent if isinstance(agent, str) else UNNAMED
+        seen, action, then = (
+            None if bytes(raw) == b"null" else read_vector(raw)
+            for raw in (transition.obs, transition.action, transition.next_obs)
+        )
+        if seen is not None:
+            self._check_size(agent, len(seen))
+        if agent not in self._sizes or (transition.seq is None and seen is None):
+            raise ValueError("nobody knows where it began")
+        if then is not None:
+            self._check_size(agent, len(then))
+        if action is None and transition.seq is None:
+            raise ValueError("nobody knows what was done")
+        if action is not None and len(action) != ACTION_SIZE:
+            raise ValueError(f"an action of {len(action)} numbers")
+        if not math.isfinite(transition.reward):
+            raise ValueError("a reward that is not finite")
+        return Experience(
+            client=self.number,
+            agent=agent,
+            seq=transition.seq,
+            observation=seen,
+            action=action,
+            reward=transition.reward,
+            next_observation=then,
+            done=transition.done,
+            role=role if role in ROLES else None,
+            info=transition.info,
+        )
+
+    def _check_size(self, agent: str, size: int) -> None:
+        """Remember how much an agent sees; raises where it was another size, or is one too many."""
+        if agent not in self._sizes:
+            if len(agent) > LONGEST_NAME or len(self._sizes) >= MOST_AGENTS:
+                raise ValueError("a name too long, or one agent too many")
+            self._brains.brain_for(size)
+            self._sizes[agent] = size
+        if self._sizes[agent] != size:
+            raise ValueError(f"{size} numbers where {self._sizes[agent]} were before")

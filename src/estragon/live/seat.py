@@ -1,0 +1,108 @@
+"""A client that sends decisions: its arenas, and what is remembered until it can be learned."""
+
+import numpy as np
+
+from estragon.learn.opponents import RivalPair, Sides, sides_of
+from estragon.learn.policy import Policy
+from estragon.learn.recipe import Recipe
+from estragon.learn.rollout import Moments, Players, Question, Rollout
+from estragon.learn.self_play import Task
+from estragon.learn.tally import Episodes
+from estragon.live.brain import Decision, Hello, Outcome
+from estragon.live.episodes import EpisodeBook
+from estragon.live.trainer import Harvest
+from estragon.tag.arenas import Results
+from estragon.tag.rewards import TERMS
+from estragon.tag.roles import HIDER, SEEKER
+from estragon.tag.rules import AGENTS
+
+
+class Seat:
+    """One connection's arenas, in lockstep with its game."""
+
+    def __init__(
+        self, hello: Hello, task: Task, recipe: Recipe, policies: list[Policy], seed: int
+    ) -> None:
+        """Prepare for what `hello` announces."""
+        self._learns = hello.training
+        self._sides = _sides_of(hello, task, recipe)
+        self._rollout = Rollout(task.rules, self._sides, recipe)
+        self._book = EpisodeBook(self._sides)
+        self._ended: list[Episodes] = []
+        self._policies = policies
+        self._controlled = np.array(hello.controlled, dtype=np.float32)[None, :, None]
+        self._owed = False
+        """Whether a decision was taken whose outcome is not known yet."""
+        arenas, size = hello.arenas, task.rules.observation.size
+        self._observations = np.zeros((arenas, AGENTS, size), dtype=np.float32)
+        self._seekers = np.zeros(arenas, dtype=np.int64)
+        self._decided_as = np.zeros(arenas, dtype=np.int64)
+        self._results = Results(
+            observations=self._observations,
+            rewards=np.zeros((arenas, AGENTS), dtype=np.float32),
+            terms=np.zeros((arenas, AGENTS, len(TERMS)), dtype=np.float32),
+            ends=np.zeros(arenas, dtype=np.int8),
+            winners=np.zeros(arenas, dtype=np.int8),
+            ticks=np.zeros(arenas, dtype=np.int64),
+            distances=np.zeros(arenas),
+            final_observations=self._observations,
+        )
+        self._random = np.random.default_rng((task.seed, seed))
+
+    @property
+    def full(self) -> bool:
+        """Whether there is something to learn from."""
+        return self._rollout.full
+
+    def see(self, decision: Decision) -> None:
+        """Take note of what the last decision brought, and of what agents see now."""
+        self._decided_as[:] = self._seekers
+        self._seekers[:] = decision.seekers
+        if decision.outcome is not None and self._owed and self._learns:
+            self._note(decision.outcome)
+        self._observations[...] = decision.observations
+        self._owed = True
+
+    def harvest(self, patience: list[float]) -> Harvest:
+        """What the last stretch brought; begins the next one.
+
+        Args:
+            patience: of each role: how much counts what it did against its likes.
+        """
+        rollout = self._rollout
+        rollout.close(self._observations, self._seekers, self._policies)
+        batches = [rollout.batch(role, patience[role]) for role in (SEEKER, HIDER)]
+        moments = [_kept(rollout.moments(role)) for role in (SEEKER, HIDER)]
+        ended, self._ended = self._ended, []
+        rollout.tally.take()
+        rollout.begin()
+        return Harvest(batches, moments, ended)
+
+    def question(self, rivals: RivalPair, bots: RivalPair) -> Question:
+        """What its arenas want to know."""
+        players = Players(self._policies, rivals, bots, self._random)
+        return Question(self._rollout, self._observations, self._seekers, players)
+
+    def only_controlled(self, actions: np.ndarray) -> np.ndarray:
+        """The actions, zeros where somebody else plays."""
+        own: np.ndarray = actions * self._controlled
+        return own
+
+    def _note(self, outcome: Outcome) -> None:
+        results = self._results
+        for name in ("rewards", "terms", "ends", "winners", "ticks", "distances"):
+            getattr(results, name)[...] = getattr(outcome, name)
+        self._rollout.record(results, self._seekers)
+        self._ended += self._book.add(results, self._decided_as)
+
+
+def _sides_of(hello: Hello, task: Task, recipe: Recipe) -> Sides:
+    """Who learns where: with both agents ours some meet earlier selves and bots."""
+    if all(hello.controlled):
+        return sides_of(hello.arenas, task.role, task.opponent, recipe.past, recipe.sparring)
+    first, second = (hello.arenas * own for own in hello.controlled)
+    return Sides(first, 0, second)
+
+
+def _kept(moments: Moments) -> Moments:
+    return Moments(moments.rows, moments.sums.copy(), moments.squares.copy())

@@ -1,0 +1,121 @@
+"""`estragon serve`: the server that games connect to, with a policy or at random."""
+
+import contextlib
+import dataclasses
+import logging
+import logging.handlers
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+from estragon.errors import UserError
+from estragon.files import ensure_writable
+from estragon.live.brain import Brain
+from estragon.live.brains import PolicyBrain, RandomBrain
+from estragon.live.desk import Brains
+from estragon.live.limits import PORT
+from estragon.live.server import HOST, LiveServer
+from estragon.options import optional
+from estragon.tag.policy_files import load_policies
+from estragon.tag.rules import load_rules
+
+REPORT_SEC = 10.0
+POLL_SEC = 0.2
+LARGEST_LOG = 4 * 2**20
+"""Bytes; then a new one is begun, and one old one is kept."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Serve:
+    """Answer games that connect by WebSocket: what should their agents do?"""
+
+    port: int = PORT
+    """Where to listen, on this machine only; 0 for any free port."""
+    policy: Annotated[Path | None, optional("FILE")] = None
+    """Play this policy (.npz, or .pt where torch is installed); by default trainer/policy.npz if
+    it is there."""
+    random: bool = False
+    """Play at random."""
+    seed: int = 0
+    """Of what is random: same seed, same actions."""
+    seconds: Annotated[float | None, optional("SECONDS")] = None
+    """Stop after so long; by default only Ctrl-C stops it."""
+    output: Path = Path()
+    """The folder whose trainer/ has the policy, and logs/server.log."""
+
+    def run(self) -> None:
+        """Serve until the time is over."""
+        if self.seed < 0:
+            raise UserError(f"--seed: expected 0 or more, got {self.seed}")
+        if self.seconds is not None and self.seconds <= 0.0:
+            raise UserError(f"--seconds: expected more than 0, got {self.seconds}")
+        make, what = self._brain_maker()
+        log_file = self.output / "trainer" / "logs" / "server.log"
+        with (
+            _logging_to(log_file) as log,
+            LiveServer(Brains(make), port=self.port, log=log) as server,
+        ):
+            log.info("listening on ws://%s:%d: %s", HOST, server.port, what)
+            self._watch(server, log)
+
+    def _brain_maker(self) -> tuple[Callable[[int], Brain], str]:
+        """Who makes a brain for an observation size, and what it plays."""
+        if self.random and self.policy is not None:
+            raise UserError("--random and --policy: choose one")
+        path = self.policy or self.output / "trainer" / "policy.npz"
+        substitute = RandomBrain(self.seed)
+        if self.random or (self.policy is None and not path.is_file()):
+            why = "" if self.random else f"; there is no {path}"
+            return lambda _: RandomBrain(self.seed), f"{substitute.describe()}{why}"
+        rules = load_rules()
+        trained = PolicyBrain(load_policies(path, rules), rules, substitute)
+        ours = rules.observation.size
+        return (
+            lambda size: trained if size == ours else RandomBrain(self.seed),
+            trained.describe(),
+        )
+
+    def _watch(self, server: LiveServer, log: logging.Logger) -> None:
+        start = reported = time.monotonic()
+        decisions = 0
+        while self.seconds is None or time.monotonic() - start < self.seconds:
+            time.sleep(POLL_SEC)
+            server.check()
+            if (passed := time.monotonic() - reported) >= REPORT_SEC:
+                made = server.counts.decisions - decisions
+                if made or server.clients:
+                    log.info("clients: %d, decisions/s: %.0f", server.clients, made / passed)
+                reported, decisions = reported + passed, decisions + made
+
+
+@contextlib.contextmanager
+def _logging_to(path: Path) -> Iterator[logging.Logger]:
+    """A log whose lines are shown, and kept in a file together with the tracebacks."""
+    ensure_writable(path)
+    log = logging.getLogger("estragon.live")
+    shown = logging.StreamHandler(sys.stderr)
+    shown.setFormatter(_OneLine("%(asctime)s %(message)s", "%H:%M:%S"))
+    kept = logging.handlers.RotatingFileHandler(
+        path, maxBytes=LARGEST_LOG, backupCount=1, encoding="utf-8"
+    )
+    kept.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    log.handlers = [shown, kept]
+    try:
+        yield log
+    finally:
+        log.handlers = []
+        kept.close()
+
+
+class _OneLine(logging.Formatter):
+    """Leaves tracebacks to the file."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The message; of an error, also what kind it was."""
+        error = record.exc_info[1] if record.exc_info else None
+        line = f"{self.formatTime(record, self.datefmt)} {record.getMessage()}"
+        return f"{line}: {type(error).__name__}: {error}" if error else line

@@ -41,6 +41,8 @@ var rewards: PackedFloat64Array = [0.0, 0.0]
 var terms: Array[PackedFloat64Array] = [PackedFloat64Array(), PackedFloat64Array()]
 var end: End = End.GOING_ON
 var winner: int = NOBODY
+## Whether a decision was commanded that is not reckoned up yet.
+var deciding: bool = false
 
 var _solvers: Array[TagSolver] = []
 var _eyes: Array[TagEyes] = []
@@ -82,6 +84,7 @@ func begin(which: int) -> void:
 	seeker = first_seeker
 	end = End.GOING_ON
 	winner = NOBODY
+	deciding = false
 	rewards.fill(0.0)
 	for i: int in 2:
 		terms[i].fill(0.0)
@@ -114,6 +117,7 @@ func command(action_0: PackedFloat32Array, action_1: PackedFloat32Array) -> void
 	_acted_as_seeker = seeker
 	_distance_before = agents[0].distance_to(agents[1])
 	_ticks_left = rules.decision_ticks
+	deciding = true
 	_near_jumps = 0
 	_tags[0] = 0
 	_tags[1] = 0
@@ -134,8 +138,14 @@ func advance() -> bool:
 	return end == End.GOING_ON and _ticks_left > 0
 
 
+## Whether the decision has ticks left to play.
+func goes_on() -> bool:
+	return deciding and _ticks_left > 0 and end == End.GOING_ON
+
+
 ## Reckon up a decision whose ticks are played, and look.
 func conclude() -> void:
+	deciding = false
 	var progress: float = _distance_before - agents[0].distance_to(agents[1])
 	for i: int in 2:
 		_fill_terms(i, progress)

@@ -1,51 +1,44 @@
 class_name TagGame
 extends TagStage
-## The game: arenas on a centred grid, and who plays in them.
+## The game: arenas on a centred grid, and a driver who commands the agents in them.
 ##
 ## Each decision is sense, decide, move, in that order, in whole ticks; no rule reads a clock.
-## Played by a person and bots, or from Python when the game was started with `--channel=PORT`.
+## Played by a person and bots, by a server if `live` is wanted, or from Python when the game was
+## started with `--channel=PORT`.
 
 ## Free ground between two arenas.
 const SPACING_M: float = 4.0
-const REST_TICKS: int = 90
 const BAD_INPUT: int = 2
 
 ## The role a person plays, where the command line names none.
 @export_enum("nobody", "seeker", "hider") var person_plays: String = "seeker"
+## Live play with a server, for when it is wanted.
+@export var live: RLEnv
 
 ## What was asked for: the process's own, unless set before the game is ready.
 var options: TagOptions
+## Who commands the agents.
+var driver: TagDriver
 
-var _lockstep: TagLockstep
 var _log: TagTrajectoryLog
-var _players: Dictionary[String, TagBot] = {}
-var _person: int = -1
 var _ticks_played: int = 0
-var _going_on: Array[bool] = []
-var _resting: Array[int] = []
 
 
 func _ready() -> void:
 	TagInput.install()
 	if not options:
 		options = TagOptions.of_process()
-	var file: String = options.text("rules-file")
-	rules = TagRules.read(
-		options.text("rules"), options.text("rewards"), file if file else TagRules.PATH
-	)
-	var complaint: String = options.error if options.error else rules.error
-	if not complaint:
-		complaint = _set_up()
+	var complaint: String = _set_up()
 	if complaint:
-		printerr("estragon: " + complaint)
-		set_physics_process(false)
-		get_tree().quit(BAD_INPUT)
+		leave(BAD_INPUT, complaint)
 
 
 func _physics_process(_delta: float) -> void:
-	if _ticks_played == 0 and not _decide():
+	if _ticks_played == 0 and not driver.decide():
 		return
-	_advance()
+	for arena: TagArena in arenas:
+		if arena.game.goes_on():
+			arena.game.advance()
 	_ticks_played += 1
 	if _ticks_played == rules.decision_ticks:
 		_ticks_played = 0
@@ -57,7 +50,7 @@ func _physics_process(_delta: float) -> void:
 func _unhandled_input(event: InputEvent) -> void:
 	if event.is_action_pressed("leave"):
 		get_tree().quit()
-	elif event.is_action_pressed("restart") and not _lockstep:
+	elif event.is_action_pressed("restart") and driver.may_restart():
 		restart()
 
 
@@ -65,7 +58,22 @@ func _unhandled_input(event: InputEvent) -> void:
 func restart() -> void:
 	_ticks_played = 0
 	for index: int in arenas.size():
-		_begin_next(index)
+		begin_next(index)
+
+
+## Begin the next episode in one arena.
+func begin_next(index: int) -> void:
+	arenas[index].game.begin(arenas[index].game.episode + 1)
+	episode_began.emit(index, arenas[index].game)
+
+
+## End the process, with what is wrong if anything is.
+func leave(code: int = 0, complaint: String = "") -> void:
+	if complaint:
+		printerr("estragon: " + complaint)
+	set_physics_process(false)
+	set_process_unhandled_input(false)
+	get_tree().quit(code)
 
 
 ## Where arena `index` of `count` stands: a square grid centred on the origin.
@@ -79,7 +87,42 @@ static func grid_place(index: int, count: int, game: TagRules) -> Vector3:
 	return Vector3((column - 0.5 * (columns - 1)) * step_x, 0.0, (row - 0.5 * (rows - 1)) * step_z)
 
 
+## The match of an arena; whoever tests the game may play another kind.
+func _make_match(layouts: Array[TagLayout], number: int, first_seeker: int) -> TagMatch:
+	return TagMatch.new(rules, layouts, options.number("seed"), number, first_seeker)
+
+
 func _set_up() -> String:
+	if options.error:
+		return options.error
+	var file: String = options.text("rules-file")
+	rules = TagRules.read(
+		options.text("rules"), options.text("rewards"), file if file else TagRules.PATH
+	)
+	if rules.error:
+		return rules.error
+	var complaint: String = _choose_driver()
+	if not complaint:
+		complaint = _add_arenas()
+	if complaint:
+		return complaint
+	title = options.text("title")
+	if not driver.get_parent():
+		add_child(driver)
+	complaint = driver.take_charge(self)
+	return complaint if complaint else _start_log()
+
+
+func _choose_driver() -> String:
+	if options.text("channel"):
+		driver = TagLockstep.new()
+		return ""
+	var complaint: String = live.prepare(options, rules) if live else ""
+	driver = live if live and live.is_wanted() else TagPlayers.new()
+	return complaint
+
+
+func _add_arenas() -> String:
 	var layouts: Array[TagLayout] = []
 	var spec: String = options.text("layout")
 	for part: String in (spec if spec else rules.default_layout).split(","):
@@ -87,47 +130,13 @@ func _set_up() -> String:
 		if layout.error:
 			return layout.error
 		layouts.append(layout)
-	_add_arenas(layouts)
-	if options.text("channel"):
-		return _open_channel()
-	title = options.text("title")
-	var role: String = options.text("play") if options.text("play") else person_plays
-	if DisplayServer.get_name() == "headless" and not options.text("play"):
-		role = "nobody"
-	_person = ["seeker", "hider"].find(role)
-	if _person >= 0 and options.number("first-seeker") == 1:
-		_person = 1 - _person
-	for name: String in ["seeker", "hider"]:
-		_players[name] = TagBot.new(TagBot.NAMES[options.text(name)], rules)
-		players[name] = "you" if role == name else options.text(name)
-	return _start_log() if options.is_on("log-trajectories") else ""
-
-
-func _start_log() -> String:
-	_log = TagTrajectoryLog.new(options.data_folder("trajectories"), players)
-	episode_began.connect(_log.begin)
-	for index: int in arenas.size():
-		_log.begin(index, arenas[index].game)
-	return _log.prepare()
-
-
-func _open_channel() -> String:
-	var matches: Array[TagMatch] = []
-	for arena: TagArena in arenas:
-		matches.append(arena.game)
-	_lockstep = TagLockstep.new(matches)
-	return "" if _lockstep.open(options.number("channel")) else _lockstep.channel.closed
-
-
-func _add_arenas(layouts: Array[TagLayout]) -> void:
 	var count: int = options.number("arenas")
+	var first_seeker: int = options.number("first-seeker")
+	if live and driver == live and not live.ai_is_it:
+		first_seeker = 1
 	for index: int in count:
-		var game: TagMatch = TagMatch.new(
-			rules,
-			layouts,
-			options.number("seed"),
-			options.number("first-arena") + index,
-			options.number("first-seeker")
+		var game: TagMatch = _make_match(
+			layouts, options.number("first-arena") + index, first_seeker
 		)
 		game.begin(0)
 		var arena: TagArena = TagArena.new()
@@ -136,64 +145,28 @@ func _add_arenas(layouts: Array[TagLayout]) -> void:
 		add_child(arena)
 		arena.hold(game)
 		arenas.append(arena)
-		_going_on.append(true)
-		_resting.append(0)
+	return ""
 
 
-## Give every agent its command for the next decision; false if the game is over.
-func _decide() -> bool:
-	if _lockstep:
-		if _lockstep.take_actions():
-			_going_on.fill(true)
-			return true
-		set_physics_process(false)
-		get_tree().quit()
-		return false
+func _start_log() -> String:
+	var wanted: bool = options.is_on("log-trajectories") or (live and live.log_trajectories)
+	if not wanted or options.text("channel"):
+		return ""
+	_log = TagTrajectoryLog.new(options.data_folder("trajectories"), players)
+	episode_began.connect(_log.begin)
 	for index: int in arenas.size():
-		var game: TagMatch = arenas[index].game
-		if _resting[index] > 0:
-			_resting[index] -= rules.decision_ticks
-			if _resting[index] > 0:
-				continue
-			_begin_next(index)
-		game.command(_action(index, 0), _action(index, 1))
-		_going_on[index] = true
-	return true
-
-
-func _action(index: int, agent: int) -> PackedFloat32Array:
-	var game: TagMatch = arenas[index].game
-	if index == 0 and agent == _person:
-		return TagInput.action()
-	var role: String = "seeker" if agent == game.seeker else "hider"
-	return _players[role].act(game.observations[agent])
-
-
-func _advance() -> void:
-	for index: int in arenas.size():
-		if _going_on[index]:
-			_going_on[index] = arenas[index].game.advance()
+		_log.begin(index, arenas[index].game)
+	return _log.prepare()
 
 
 func _conclude() -> void:
 	for index: int in arenas.size():
-		if _resting[index] > 0:
-			continue
 		var game: TagMatch = arenas[index].game
+		if not game.deciding:
+			continue
 		game.conclude()
 		if _log:
 			_log.look(index)
 		if game.end != TagMatch.End.GOING_ON:
 			episode_ended.emit(index, game)
-			if not _lockstep:
-				_resting[index] = REST_TICKS
-				_going_on[index] = false
-	if _lockstep:
-		_lockstep.answer()
-
-
-func _begin_next(index: int) -> void:
-	_resting[index] = 0
-	_going_on[index] = true
-	arenas[index].game.begin(arenas[index].game.episode + 1)
-	episode_began.emit(index, arenas[index].game)
+	driver.conclude()

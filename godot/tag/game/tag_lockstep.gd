@@ -1,5 +1,5 @@
 class_name TagLockstep
-extends RefCounted
+extends TagDriver
 ## Matches played from Python: every decision waits for its actions and answers with what came.
 
 const ACTION_FLOATS: int = 6
@@ -11,17 +11,15 @@ var _restart: bool = false
 var _episodes: Array[int] = []
 
 
-func _init(matches: Array[TagMatch]) -> void:
-	_matches = matches
-	for _match: TagMatch in matches:
+## Connect and introduce ourselves; what is wrong if nobody listens.
+func take_charge(of: TagGame) -> String:
+	super(of)
+	for arena: TagArena in game.arenas:
+		_matches.append(arena.game)
 		_episodes.append(0)
-
-
-## Connect and introduce ourselves; false if nobody listens.
-func open(port: int) -> bool:
-	if not channel.open(port):
-		return false
-	var rules: TagRules = _matches[0].rules
+	if not channel.open(game.options.number("channel")):
+		return channel.closed
+	var rules: TagRules = game.rules
 	var hello: Dictionary = {
 		"protocol": 2,
 		"godot": Engine.get_version_info().string,
@@ -34,11 +32,23 @@ func open(port: int) -> bool:
 		"seed": _matches[0].seed_value,
 	}
 	channel.send(JSON.stringify(hello).to_utf8_buffer())
-	return true
+	return ""
+
+
+func decide() -> bool:
+	if _take_actions():
+		return true
+	game.leave()
+	return false
+
+
+## Tell Python what the decision brought.
+func conclude() -> void:
+	channel.send(_answer())
 
 
 ## Wait for the next decision's actions and hand them out; false when Python is done.
-func take_actions() -> bool:
+func _take_actions() -> bool:
 	while true:
 		var frame: PackedByteArray = channel.receive()
 		if frame.is_empty():
@@ -63,11 +73,6 @@ func take_actions() -> bool:
 				channel.closed = "a frame of type %d" % frame[0]
 				return false
 	return false
-
-
-## Tell Python what the decision brought.
-func answer() -> void:
-	channel.send(_answer())
 
 
 func _begin(episode: int, first_arena: int) -> void:

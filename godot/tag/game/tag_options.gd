@@ -15,6 +15,9 @@ const DEFAULTS: Dictionary[String, String] = {
 	"seeker": "bot:chaser",
 	"hider": "bot:evader",
 	"channel": "",
+	"live": "0",
+	"server": "",
+	"server-wait": "60",
 	"title": "",
 	"log-trajectories": "0",
 	"data-root": "",
@@ -46,6 +49,7 @@ const MOST_FRAMES: int = 999999
 const MOST_FPS: int = 240
 const SLOWEST: float = 0.1
 const FASTEST: float = 4.0
+const LONGEST_WAIT_SEC: float = 86400.0
 
 ## What is wrong with the options, or "".
 var error: String = ""
@@ -120,15 +124,20 @@ func _check() -> void:
 	_check_number("first-seeker", 0, 1)
 	_check_number("record-fps", 1, MOST_FPS)
 	_check_number("first-frame", 0, MOST_FRAMES)
-	for name: String in ["log-trajectories", "record", "keep-frames", "hud"]:
+	for name: String in ["live", "log-trajectories", "record", "keep-frames", "hud"]:
 		if not _values[name].to_lower() in ON + OFF:
 			_fail("--%s: expected 1 or 0, got '%s'" % [name, _values[name]])
 	if _values.channel:
 		_check_number("channel", 1, 65535)
 	if _values["last-frame"]:
 		_check_number("last-frame", number("first-frame"), MOST_FRAMES)
-	if not _values.speed.is_valid_float() or real("speed") < SLOWEST or real("speed") > FASTEST:
-		_fail("--speed: expected %s to %s, got '%s'" % [SLOWEST, FASTEST, _values.speed])
+	_check_real("speed", SLOWEST, FASTEST)
+	_check_real("server-wait", 0.0, LONGEST_WAIT_SEC)
+	var scheme: String = _values.server.get_slice("://", 0)
+	if _values.server and not (scheme in ["ws", "wss"] and _values.server.contains("://")):
+		_fail(
+			"--server: expected an address such as ws://127.0.0.1:8765, got '%s'" % _values.server
+		)
 	if not _values.play in ["", "nobody", "seeker", "hider"]:
 		_fail("--play: expected seeker, hider or nobody, got '%s'" % _values.play)
 	for role: String in ["seeker", "hider"]:
@@ -141,6 +150,11 @@ func _check_number(name: String, least: int, most: int) -> void:
 	var value: String = _values[name]
 	if not value.is_valid_int() or value.to_int() < least or value.to_int() > most:
 		_fail("--%s: expected a whole number from %d to %d, got '%s'" % [name, least, most, value])
+
+
+func _check_real(name: String, least: float, most: float) -> void:
+	if not _values[name].is_valid_float() or real(name) < least or real(name) > most:
+		_fail("--%s: expected %s to %s, got '%s'" % [name, least, most, _values[name]])
 
 
 ## The first complaint is the one to tell.

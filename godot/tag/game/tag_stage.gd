@@ -9,6 +9,8 @@ signal episode_ended(arena: int, game: TagMatch)
 
 ## A headline, such as how long the two have trained; shown where there is one.
 var title: String = ""
+## How the connection to a server is; shown where there is something to say.
+var note: String = ""
 ## Who plays which role, by the name to show.
 var players: Dictionary[String, String] = {"seeker": "", "hider": ""}
 var rules: TagRules

@@ -1,6 +1,6 @@
 class_name TagHud
 extends CanvasLayer
-## What there is to know of the first arena: time left, who plays, score, verdict, and the keys.
+## What there is to know of the first arena: time left, players, score, verdict, and the keys.
 
 ## Whether the keys are explained; the key H changes it.
 var show_keys: bool = true
@@ -12,6 +12,7 @@ var _score: Array[int] = [0, 0]
 @onready var _clock: Label = $Clock
 @onready var _time_left: ColorRect = $Clock/Left
 @onready var _title: Label = $Title
+@onready var _note: Label = $Note
 @onready var _keys: Label = $Keys
 @onready var _verdict: TagVerdict = $Verdict
 @onready var _cards: Array[TagCard] = [$FirstCard, $SecondCard]
@@ -25,6 +26,8 @@ func _process(_delta: float) -> void:
 	_show_time(game)
 	_title.text = _stage.title
 	_title.visible = _stage.title != ""
+	_note.text = _stage.note
+	_note.visible = _stage.note != ""
 	_verdict.tell(game)
 	for side: int in 2:
 		var agent: int = game.first_seeker if side == 0 else 1 - game.first_seeker

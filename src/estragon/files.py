@@ -25,6 +25,23 @@ def write_new(path: Path, data: bytes) -> Path:
     return _write(path, data, lambda: _reserve(path))
 
 
+def append_whole(path: Path, data: bytes) -> None:
+    """Add `data` to the end of a file, all of it or nothing."""
+    try:
+        with path.open("ab", buffering=0) as stream:
+            size = stream.seek(0, os.SEEK_END)
+            try:
+                written = 0
+                while written < len(data):
+                    written += stream.write(data[written:])
+                os.fsync(stream.fileno())
+            except OSError:
+                stream.truncate(size)
+                raise
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
 def ensure_writable(path: Path) -> None:
     """Fail now, not after the work is done, where `path` could not be written."""
     try:

@@ -186,6 +186,22 @@ def test_a_table_is_a_csv_file_with_gaps(tmp_path: Path) -> None:
     assert read_table(path).column("a").tolist() == [0.0, 1.0 / 3.0, 2.0 / 3.0], "to the last bit"
 
 
+def test_it_grows_and_so_does_a_copy_unless_somebody_else_wrote_there(tmp_path: Path) -> None:
+    path, copy = tmp_path / "metrics.csv", tmp_path / "copy.csv"
+    copy.write_text("of another run")
+    table = table_of(path, 2)
+    for number in range(4):
+        table.save(copy)
+        assert copy.read_bytes() == path.read_bytes()
+        assert len(path.read_text().splitlines()) == 1 + len(table)
+        table.add({"agent_steps": 1000 + number})
+        if number == 2:
+            copy.write_text("of a third run")
+    inode = path.stat().st_ino
+    table.save(copy)
+    assert path.stat().st_ino == inode, "nothing is written twice"
+
+
 def test_restored_it_forgets_later_rows(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     table_of(path, 3)

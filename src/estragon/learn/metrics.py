@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from estragon.errors import UserError
-from estragon.files import cannot_write, write_whole
+from estragon.files import append_whole, cannot_write, write_whole
 from estragon.learn.self_play import SelfPlay, Update
 from estragon.tag.rewards import TERMS
 from estragon.tag.roles import ROLES
@@ -90,40 +90,72 @@ def row_of(update: Update, trainer: SelfPlay) -> dict[str, Cell]:
 
 
 class Table:
-    """A CSV file that grows by rows; its rows are kept, so that it can always be written whole."""
+    """A CSV file that grows by rows, however long that goes on."""
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         """Begin an empty table."""
         self.path = path
         self._columns = list(columns)
-        self._lines: list[str] = []
+        self._rows = 0
+        self._new: list[str] = []
+        """Rows that are not on the disk yet."""
+        self._sizes: dict[Path, int] = {}
+        """Bytes that each file had after we wrote to it."""
 
     def __len__(self) -> int:
         """Rows so far."""
-        return len(self._lines)
+        return self._rows
 
     def add(self, row: Mapping[str, Cell]) -> None:
         """Append a row; `save` brings it to the disk."""
         stream = io.StringIO()
         cells = ["" if row.get(name) is None else row[name] for name in self._columns]
         csv.writer(stream, lineterminator="\n").writerow(cells)
-        self._lines.append(stream.getvalue())
+        self._new.append(stream.getvalue())
+        self._rows += 1
 
     def save(self, *copies: Path) -> None:
-        """Write the whole table, and the same to `copies`."""
-        data = (",".join(self._columns) + "\n" + "".join(self._lines)).encode()
-        for path in (self.path, *copies):
-            write_whole(path, data)
+        """Bring the table to the disk, and the same to `copies`."""
+        data = "".join(self._new).encode()
+        if self.path not in self._sizes:
+            self._write(self.path, self._header + data)
+        else:
+            append_whole(self.path, data)
+            self._sizes[self.path] += len(data)
+        self._new.clear()
+        for copy in copies:
+            if self._is_ours(copy):
+                append_whole(copy, data)
+                self._sizes[copy] += len(data)
+            else:
+                self._write(copy, self.path.read_bytes())
 
     def restore(self, rows: int) -> None:
         """Take up the first `rows` rows of the file; later ones belong to what was lost."""
         try:
-            header, *lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+            header, *lines = self.path.read_bytes().splitlines(keepends=True)
         except (OSError, ValueError) as error:
             raise UserError(f"cannot go on with {self.path}: {error}") from error
-        if header.strip().split(",") != self._columns or len(lines) < rows:
+        if header != self._header or len(lines) < rows:
             raise UserError(f"{self.path} does not belong to the checkpoint beside it")
-        self._lines = lines[:rows]
+        self._write(self.path, header + b"".join(lines[:rows]))
+        self._rows = rows
+        self._new.clear()
+
+    @property
+    def _header(self) -> bytes:
+        return (",".join(self._columns) + "\n").encode()
+
+    def _write(self, path: Path, data: bytes) -> None:
+        write_whole(path, data)
+        self._sizes[path] = len(data)
+
+    def _is_ours(self, path: Path) -> bool:
+        """Whether nobody else has written to a file since we did."""
+        try:
+            return path in self._sizes and path.stat().st_size == self._sizes[path]
+        except OSError:
+            return False
 
 
 class Board:

@@ -9,6 +9,9 @@ from estragon.learn.rollout import Moments
 SMALLEST_VARIANCE = 1e-2
 """Features that hardly ever change are not blown up."""
 
+TAKEN_UP = 1e6
+"""How many observations count as seen by a policy that was trained before."""
+
 
 class Normaliser:
     """Mean and variance over everything seen, merged batch by batch in float64."""
@@ -18,6 +21,13 @@ class Normaliser:
         self.count = 1.0
         self.sums = np.zeros(size)
         self.squares = np.ones(size)
+
+    def take_up(self, mean: np.ndarray, scale: np.ndarray) -> None:
+        """Go on as if much had been seen that gave this mean and scale."""
+        self.count = TAKEN_UP
+        self.sums = mean.astype(np.float64) * TAKEN_UP
+        variance = np.maximum(scale.astype(np.float64) ** 2 - SMALLEST_VARIANCE, 0.0)
+        self.squares = (variance + mean.astype(np.float64) ** 2) * TAKEN_UP
 
     def add(self, batches: Iterable[Moments]) -> None:
         """Count what was seen in these batches."""

@@ -86,6 +86,13 @@ class Learner:
             gradient_steps=len(seen),
         )
 
+    def take_up(self, policy: Policy) -> None:
+        """Go on from a policy that was trained before, with what it had seen."""
+        self.policy.load_state_dict(policy.state_dict())
+        self.normaliser.take_up(policy.mean.numpy(), policy.scale.numpy())
+        if self.actor is not self.policy:
+            self.actor.load_state_dict(self.policy.state_dict())
+
     def _step(self, features: torch.Tensor, minibatch: Minibatch) -> np.ndarray:
         """One gradient step; returns what the loss was made of."""
         recipe = self._recipe

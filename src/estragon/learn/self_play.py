@@ -97,8 +97,8 @@ class SelfPlay:
         """Whether the budget is spent."""
         return self.progress >= 1.0
 
-    def update(self) -> Update:
-        """Play, learn, remember: one turn of the loop."""
+    def update(self) -> Update | None:
+        """Learn from what was played; None when there is not enough of it yet."""
         raise NotImplementedError
 
     def close(self) -> None:

@@ -120,13 +120,14 @@ class Session:
         try:
             self._judge_what_is_due(watcher, board)
             while not self.trainer.done and not stop.made:
-                update = self.trainer.update()
-                self.seconds += update.seconds
-                self._add_rows(update, board)
-                watcher.updated(update, self)
+                if update := self.trainer.update():
+                    self.seconds += update.seconds
+                    self._add_rows(update, board)
+                    watcher.updated(update, self)
                 self._judge_what_is_due(watcher, board)
                 if time.monotonic() - self._saved_at > CHECKPOINT_EVERY_SEC:
                     self.save()
+                    self._save_more()
             self.save()
             self.save_policies()
         finally:
@@ -208,6 +209,9 @@ class Session:
                 **about,
             },
         )
+
+    def _save_more(self) -> None:
+        """What else is kept as the run goes on."""
 
     def _make_trainer(self) -> SelfPlay:
         return Trainer(self.task, self.recipe, self.budget, self.device, *self.threads)

@@ -1,0 +1,104 @@
+"""A live training run, with everything it leaves on disk."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from estragon.learn.metrics import Board, row_of
+from estragon.learn.recipe import Recipe
+from estragon.learn.run_folder import RunFolder
+from estragon.learn.self_play import SelfPlay, Task, Update
+from estragon.learn.session import Session
+from estragon.learn.threads import Threads
+from estragon.live.trainer import LiveTrainer
+from estragon.tag.frozen import FrozenPolicy
+from estragon.tag.policy_files import load_policies
+from estragon.tag.rules import Rules
+
+FOR_EVER_SEC = 10**9
+RECIPE = Recipe(
+    arenas=64,
+    horizon=128,
+    minibatch=512,
+    epochs=3,
+    learning_rate=1e-3,
+    snapshot_every=10,
+)
+"""One game plays a few thousand decisions a second, not two hundred thousand: smaller updates,
+gone through more often, learn more from each."""
+GENTLE_LEARNING_RATE = 1e-4
+"""For policies that are good already."""
+
+
+class LiveSession(Session):
+    """A run whose games are played elsewhere; its budget is seconds."""
+
+    trainer: LiveTrainer
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        task: Task,
+        recipe: Recipe,
+        budget: int,
+        device: torch.device,
+        threads: Threads,
+        start: dict[str, FrozenPolicy] | None = None,
+    ) -> None:
+        """Begin a run in an empty folder, with policies to go on from if there are any."""
+        self._start = start
+        super().__init__(folder, task, recipe, budget, device, threads)
+
+    @property
+    def spent(self) -> str:
+        """How much of the budget is gone, in words."""
+        gone = f"{_minutes(self.trainer.seconds)} min"
+        if self.budget < FOR_EVER_SEC:
+            gone = f"{_minutes(self.trainer.seconds)} of {_minutes(self.budget)} min"
+        return f"{gone}, {self.trainer.agent_steps / 1e6:.2f} M steps"
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the budget is spent."""
+        return max(0.0, self.budget - self.trainer.seconds)
+
+    def _make_trainer(self) -> SelfPlay:
+        return LiveTrainer(self.task, self.recipe, self.budget, self.device, self._start)
+
+    def _add_rows(self, update: Update, board: Board) -> None:
+        """One row an episode."""
+        trainer = self.trainer
+        first = trainer.episodes - len(trainer.ended)
+        for number, episode in enumerate(trainer.ended, first + 1):
+            row = row_of(replace(update, episodes=episode), trainer)
+            row |= {"episode": number, "episode_id": f"episode_{number:07d}"}
+            row["agent_steps_per_s"] = round(self.agent_steps_per_s)
+            self.metrics.add(row)
+        board.add(row_of(update, trainer), trainer.updates)
+
+    def _save_more(self) -> None:
+        self.save_policies()
+
+
+def start_live_session(
+    root: Path, task: Task, recipe: Recipe, seconds: int, warm_start: Path | None
+) -> LiveSession:
+    """Begin a run in a folder of its own."""
+    start = None if warm_start is None else _policies(warm_start, task.rules)
+    if start:
+        recipe = replace(recipe, learning_rate=GENTLE_LEARNING_RATE)
+    folder = RunFolder.new(root, "ppo-live")
+    device = torch.device("cpu")
+    session = LiveSession(folder, task, recipe, seconds, device, Threads(1, 1), start)
+    session.save()
+    return session
+
+
+def _policies(path: Path, rules: Rules) -> dict[str, FrozenPolicy]:
+    return dict[str, FrozenPolicy](load_policies(path, rules))
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02d}"

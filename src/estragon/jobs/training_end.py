@@ -63,8 +63,7 @@ def _tell(session: Session, probes: list[Probe], charts: list[Path], film: Path 
     steps, seconds = session.trainer.agent_steps, session.seconds
     console.print(
         f"\nTrained {steps:,} agent-steps in {seconds:.0f} s: {session.agent_steps_per_s:,.0f} a "
-        f"second ({session.recipe.arenas} arenas × 2 agents × "
-        f"{session.task.rules.episode.step_tick_interval} ticks)\n"
+        f"second ({session.shape})\n"
     )
     console.print(strength_table(session))
     console.print()

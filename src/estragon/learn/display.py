@@ -80,7 +80,7 @@ class Display:
         session = self._session
         return (
             f"{session.spent}, "
-            f"{self._rate():,.0f} agent-steps/s ({self._shape()}), "
+            f"{self._rate():,.0f} agent-steps/s ({session.shape}), "
             f"seeker wins {self._seeker_wins()}, {_clock(session.seconds_left)} left"
         )
 
@@ -90,7 +90,7 @@ class Display:
         head = Text.assemble(
             ("training ", "bold"),
             f"{session.task.role} against {session.task.opponent}, seed {session.task.seed}\n",
-            f"{session.spent}, {self._rate():,.0f} agent-steps/s ({self._shape()})\n",
+            f"{session.spent}, {self._rate():,.0f} agent-steps/s ({session.shape})\n",
             f"seeker wins {self._seeker_wins()} of the matches now, "
             f"{_clock(session.seconds)} gone, about {_clock(session.seconds_left)} left",
         )
@@ -104,10 +104,6 @@ class Display:
             return self._session.agent_steps_per_s
         steps = self._recent[-1].agent_steps - self._recent[0].agent_steps
         return steps / (seconds - self._recent[0].seconds)
-
-    def _shape(self) -> str:
-        repeat = self._session.task.rules.episode.step_tick_interval
-        return f"{self._session.recipe.arenas} arenas × 2 agents × {repeat} ticks"
 
     def _seeker_wins(self) -> str:
         count = sum(update.episodes.count for update in self._recent)

@@ -141,6 +141,12 @@ class Session:
         return self.trainer.agent_steps / max(self.seconds, 1e-9)
 
     @property
+    def shape(self) -> str:
+        """Where the steps come from, in words."""
+        repeat = self.task.rules.episode.step_tick_interval
+        return f"{self.recipe.arenas} arenas × 2 agents × {repeat} ticks"
+
+    @property
     def spent(self) -> str:
         """How much of the budget is gone, in words."""
         return f"{self.trainer.agent_steps / 1e6:.1f} of {self.budget / 1e6:.1f} M steps"

@@ -1,5 +1,6 @@
 """A live training run, with everything it leaves on disk."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from estragon.learn.threads import Threads
 from estragon.live.trainer import LiveTrainer
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import load_policies
-from estragon.tag.rules import Rules
+from estragon.tag.roles import Role
 
 FOR_EVER_SEC = 10**9
 RECIPE = Recipe(
@@ -44,11 +45,18 @@ class LiveSession(Session):
         budget: int,
         device: torch.device,
         threads: Threads,
-        start: dict[str, FrozenPolicy] | None = None,
+        start: Mapping[Role, FrozenPolicy] | None = None,
     ) -> None:
         """Begin a run in an empty folder, with policies to go on from if there are any."""
         self._start = start
+        self.games = "games"
+        """What plays, in words."""
         super().__init__(folder, task, recipe, budget, device, threads)
+
+    @property
+    def shape(self) -> str:
+        """Where the steps come from, in words."""
+        return f"{self.games} × 2 agents × {self.task.rules.episode.step_tick_interval} ticks"
 
     @property
     def spent(self) -> str:
@@ -85,18 +93,15 @@ def start_live_session(
     root: Path, task: Task, recipe: Recipe, seconds: int, warm_start: Path | None
 ) -> LiveSession:
     """Begin a run in a folder of its own."""
-    start = None if warm_start is None else _policies(warm_start, task.rules)
-    if start:
+    start = None
+    if warm_start is not None:
+        start = load_policies(warm_start, task.rules)
         recipe = replace(recipe, learning_rate=GENTLE_LEARNING_RATE)
     folder = RunFolder.new(root, "ppo-live")
     device = torch.device("cpu")
     session = LiveSession(folder, task, recipe, seconds, device, Threads(1, 1), start)
     session.save()
     return session
-
-
-def _policies(path: Path, rules: Rules) -> dict[str, FrozenPolicy]:
-    return dict[str, FrozenPolicy](load_policies(path, rules))
 
 
 def _minutes(seconds: float) -> str:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from estragon.learn.rollout import Batch, Moments
 from estragon.learn.self_play import SelfPlay, Task, Update
 from estragon.learn.tally import Episodes
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.roles import ROLES
+from estragon.tag.roles import ROLES, Role
 
 WAIT_SEC = 0.5
 """How long an update waits for games before it lets others have a look."""
@@ -50,7 +51,7 @@ class LiveTrainer(SelfPlay):
         recipe: Recipe,
         seconds: float,
         device: torch.device,
-        start: dict[str, FrozenPolicy] | None = None,
+        start: Mapping[Role, FrozenPolicy] | None = None,
     ) -> None:
         """Prepare to learn for so many `seconds`.
 
@@ -169,7 +170,7 @@ class LiveTrainer(SelfPlay):
             self._published = weights
             self.version += 1
 
-    def _take_up(self, start: dict[str, FrozenPolicy]) -> None:
+    def _take_up(self, start: Mapping[Role, FrozenPolicy]) -> None:
         for learner, role in zip(self.learners, ROLES, strict=True):
             if role in start:
                 learner.take_up(Policy(start[role], self.task.rules))

@@ -111,4 +111,4 @@ class PolicyBrain:
 
 
 def _share_out(actions: np.ndarray, counts: Sequence[int]) -> list[np.ndarray]:
-    return np.split(actions, np.cumsum(counts)[:-1])
+    return np.split(actions, np.cumsum(counts)[:-1]) if len(counts) > 1 else [actions]

@@ -14,7 +14,7 @@ import time
 from concurrent.futures import Future
 from typing import Self
 
-from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
@@ -29,6 +29,7 @@ from estragon.tag.rules import Rules, load_rules
 HOST = "127.0.0.1"
 START_SEC = 20.0
 STOP_SEC = 20.0
+POLL_SEC = 0.01
 WAITING_MESSAGES = 2
 """Of a client, before it is not read from any more."""
 LONGEST_REASON = 123
@@ -88,6 +89,11 @@ class LiveServer:
     def clients(self) -> int:
         """How many are connected now."""
         return len(self._connections)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has stopped, for whatever reason."""
+        return self._ended_by is not None or not self._thread.is_alive()
 
     def start(self) -> None:
         """Listen; raises UserError where that is not possible."""
@@ -203,7 +209,7 @@ class LiveServer:
             return str(slow)
         except RefusedError as refused:
             if refused.by_message:
-                await self._tell(connection, write_error(str(refused)))
+                broadcast([connection], write_error(str(refused)))
             await self._close(connection, refused.code, str(refused))
             return f"{int(refused.code)} {refused}"
         except Exception as error:  # noqa: BLE001 - whatever a brain raises
@@ -213,18 +219,16 @@ class LiveServer:
 
     async def _send(self, connection: ServerConnection, answer: str | bytes) -> None:
         """Raises SlowClientError where the client does not take it."""
-        try:
-            async with asyncio.timeout(self._limits.send_sec):
-                await connection.send(answer)
-        except TimeoutError as error:
-            complaint = f"took no answer for {self._limits.send_sec:.0f} s"
-            raise SlowClientError(complaint) from error
+        broadcast([connection], answer)  # the one way to send that never waits
+        if connection.transport.get_write_buffer_size():
+            await self._wait_until_taken(connection.transport)
 
-    async def _tell(self, connection: ServerConnection, last: str) -> None:
-        """The same where it does not matter whether it arrives."""
-        with contextlib.suppress(TimeoutError, ConnectionClosed):
-            async with asyncio.timeout(self._limits.close_sec):
-                await connection.send(last)
+    async def _wait_until_taken(self, transport: asyncio.WriteTransport) -> None:
+        deadline = time.monotonic() + self._limits.send_sec
+        while transport.get_write_buffer_size():
+            if time.monotonic() > deadline:
+                raise SlowClientError(f"took no answer for {self._limits.send_sec:.0f} s")
+            await asyncio.sleep(POLL_SEC)
 
     async def _close(self, connection: ServerConnection, code: CloseCode, reason: str) -> None:
         short = reason.encode()[:LONGEST_REASON].decode(errors="ignore")

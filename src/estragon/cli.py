@@ -30,6 +30,7 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("train", "tag"): Verb(
         "estragon.jobs.train_tag", "TrainTag", "teach a seeker and a hider by self-play"
     ),
+    ("live",): Verb("estragon.jobs.live", "Live", "Godot plays, Python learns, over a WebSocket"),
     ("eval", "tag"): Verb(
         "estragon.jobs.eval_tag", "PlayMatches", "play bots and policies against each other"
     ),

@@ -1,12 +1,14 @@
 """How an option that may be left out looks in a verb's `--help`, and options by environment."""
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import tyro
 
 from estragon.errors import UserError
 
+T = TypeVar("T")
 ON, OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -23,3 +25,14 @@ def switched_on(variable: str) -> bool:
     if value.lower() in OFF:
         return False
     raise UserError(f"{variable}: expected 1 or 0, got '{value}'")
+
+
+def from_environment(option: T | None, variable: str, usual: T, read: Callable[[str], T]) -> T:
+    """An option; where it was not given, what an environment variable says, or what is usual."""
+    if option is not None:
+        return option
+    value = os.environ.get(variable, "")
+    try:
+        return read(value) if value else usual
+    except ValueError:
+        raise UserError(f"{variable}: expected a number, got '{value}'") from None

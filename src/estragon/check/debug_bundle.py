@@ -96,20 +96,20 @@ class Bundle:
             self.missing.append(f"not taken along: {source}: {error}")
 
 
-def collect(folder: Path, extra_logs: dict[str, Path | None]) -> Bundle:
-    """Fill a folder with what is found from here on; `metadata.txt` comes last and lists it."""
+def collect(folder: Path, extra_logs: dict[str, Path | None], root: Path = Path()) -> Bundle:
+    """Fill a folder with what is found from `root` on; `metadata.txt` comes last and lists it."""
     bundle = Bundle(folder)
-    run = _latest_run()
+    run = _latest_run(root)
     for name in RUN_FILES:
         bundle.add_text(run / name, f"run/{name}")
     for policy in POLICIES:
         for suffix in (".npz", ".pt"):
             name = f"{policy}{suffix}"
-            bundle.add_policy(Path("trainer", name), f"policies/{name}")
+            bundle.add_policy(root / "trainer" / name, f"policies/{name}")
     for what, log in extra_logs.items():
         if log is not None:
             bundle.add_text(log, f"logs/{what}.log", LARGEST_LOG)
-    _add_newest(bundle, _logs_near(folder), NEWEST_LOGS, "logs", LARGEST_LOG)
+    _add_newest(bundle, _logs_near(folder, root), NEWEST_LOGS, "logs", LARGEST_LOG)
     matches = paths.trajectories_folder().glob("*.jsonl")
     _add_newest(bundle, matches, NEWEST_TRAJECTORIES, "trajectories", LARGEST_TEXT)
     _write_metadata(bundle, run)
@@ -124,21 +124,22 @@ def _add_newest(bundle: Bundle, files: Iterable[Path], most: int, kind: str, siz
         bundle.missing.append(f"not found: any {kind}")
 
 
-def _logs_near(folder: Path) -> list[Path]:
+def _logs_near(folder: Path, root: Path) -> list[Path]:
     """Logs of training here and, as the game keeps them itself, of the game."""
-    logs = [*LOGS.rglob("*.log"), *Path("debug").glob("*/*.log")]
+    logs = [*(root / LOGS).rglob("*.log"), *(root / "debug").glob("*/*.log")]
     for game in game_folders():
         logs += (game / "logs").glob("*.log")
     return [log for log in logs if not log.absolute().is_relative_to(folder.absolute())]
 
 
-def _latest_run() -> Path:
+def _latest_run(root: Path) -> Path:
     """The folder of the newest run; without a pointer to one, that of the newest metrics."""
+    logs = root / LOGS
     try:
-        named = (LOGS / "latest_run.txt").read_text(encoding="utf-8").strip()
+        named = (logs / "latest_run.txt").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        return LOGS
-    return LOGS / named if named and "\n" not in named else LOGS
+        return logs
+    return logs / named if named and "\n" not in named else logs
 
 
 def _write_metadata(bundle: Bundle, run: Path) -> None:

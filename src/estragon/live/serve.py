@@ -1,21 +1,18 @@
 """`estragon serve`: the server that games connect to, with a policy or at random."""
 
-import contextlib
 import dataclasses
 import logging
-import logging.handlers
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 from estragon.errors import UserError
-from estragon.files import ensure_writable
 from estragon.live.brain import Brain
 from estragon.live.brains import PolicyBrain, RandomBrain
 from estragon.live.desk import Brains
 from estragon.live.limits import PORT
+from estragon.live.logs import logging_to
 from estragon.live.server import HOST, LiveServer
 from estragon.options import optional
 from estragon.tag.policy_files import load_policies
@@ -23,8 +20,6 @@ from estragon.tag.rules import load_rules
 
 REPORT_SEC = 10.0
 POLL_SEC = 0.2
-LARGEST_LOG = 4 * 2**20
-"""Bytes; then a new one is begun, and one old one is kept."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +49,7 @@ class Serve:
         make, what = self._brain_maker()
         log_file = self.output / "trainer" / "logs" / "server.log"
         with (
-            _logging_to(log_file) as log,
+            logging_to(log_file) as log,
             LiveServer(Brains(make), port=self.port, log=log) as server,
         ):
             log.info("listening on ws://%s:%d: %s", HOST, server.port, what)
@@ -88,34 +83,3 @@ class Serve:
                 if made or server.clients:
                     log.info("clients: %d, decisions/s: %.0f", server.clients, made / passed)
                 reported, decisions = reported + passed, decisions + made
-
-
-@contextlib.contextmanager
-def _logging_to(path: Path) -> Iterator[logging.Logger]:
-    """A log whose lines are shown, and kept in a file together with the tracebacks."""
-    ensure_writable(path)
-    log = logging.getLogger("estragon.live")
-    shown = logging.StreamHandler(sys.stderr)
-    shown.setFormatter(_OneLine("%(asctime)s %(message)s", "%H:%M:%S"))
-    kept = logging.handlers.RotatingFileHandler(
-        path, maxBytes=LARGEST_LOG, backupCount=1, encoding="utf-8"
-    )
-    kept.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    log.setLevel(logging.INFO)
-    log.propagate = False
-    log.handlers = [shown, kept]
-    try:
-        yield log
-    finally:
-        log.handlers = []
-        kept.close()
-
-
-class _OneLine(logging.Formatter):
-    """Leaves tracebacks to the file."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The message; of an error, also what kind it was."""
-        error = record.exc_info[1] if record.exc_info else None
-        line = f"{self.formatTime(record, self.datefmt)} {record.getMessage()}"
-        return f"{line}: {type(error).__name__}: {error}" if error else line

@@ -161,6 +161,11 @@ class Live:
                 file=sys.stderr,
             )
             return INTERRUPTED
+        if not session.trainer.updates:
+            raise UserError(
+                f"nothing was learned in {session.spent}: no game played long enough; "
+                f"{folder / 'server.log'} tells who was there"
+            )
         finish(session, film=False, probe_steps=0)
         return 0
 

@@ -233,10 +233,12 @@ class Session:
         """Judge the stage that the run has just reached, if it has reached one."""
         reached = sum(self.trainer.progress >= share for share in STAGES)
         name = f"{100 * STAGES[reached - 1]:.0f}%"
-        if self.ladder.stages and self.ladder.stages[-1].name == name:
+        updates = self.trainer.updates
+        if self.ladder.stages and (
+            self.ladder.stages[-1].name == name or self.ladder.stages[-1].updates == updates
+        ):
             return
         policies = self.trainer.freeze()
-        updates = self.trainer.updates
         stage = Stage(name, updates, self.trainer.agent_steps, policies)
         for role, policy in policies.items():
             path = self.folder.checkpoint(role, updates)

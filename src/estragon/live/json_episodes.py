@@ -19,6 +19,8 @@ class Running:
     """By agent."""
     distance: float = 0.0
     done: set[str] = field(default_factory=set)
+    info: dict[str, Any] = field(default_factory=dict)
+    """Of the last one that ended."""
 
 
 class JsonEpisodes:
@@ -29,24 +31,31 @@ class JsonEpisodes:
         self._ticks_per_second = ticks_per_second
         self._running: dict[int, Running] = {}
 
-    def add(self, experience: Experience, role: int) -> Episodes | None:
-        """Count one step of an agent; the episode, when it is over for everybody in it."""
+    def add(self, experience: Experience, role: int) -> None:
+        """Count one step of an agent."""
         running = self._running.setdefault(experience.client, Running())
         running.rewards[role] += experience.reward
         running.steps[experience.agent] = running.steps.get(experience.agent, 0) + 1
         running.distance += _number(experience.info.get("distance_to_other"))
         if experience.done:
             running.done.add(experience.agent)
-        if running.done < running.steps.keys():
-            return None
-        del self._running[experience.client]
-        return self._close(running, experience.info)
+            running.info = experience.info
+
+    def take_ended(self) -> list[Episodes]:
+        """The episodes that are over for everybody in them."""
+        ended = [
+            client
+            for client, running in self._running.items()
+            if running.done >= running.steps.keys()
+        ]
+        return [self._close(self._running.pop(client)) for client in ended]
 
     def leave(self, client: int) -> None:
         """A client is gone."""
         self._running.pop(client, None)
 
-    def _close(self, running: Running, info: dict[str, Any]) -> Episodes:
+    def _close(self, running: Running) -> Episodes:
+        info = running.info
         tagged = info.get("terminal_reason") == "tag"
         winner = info.get("winner")
         seeker_wins = {"seeker": 1.0, "hider": 0.0}.get(str(winner), float(tagged))

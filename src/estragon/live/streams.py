@@ -108,7 +108,8 @@ class Streams:
 
     def learn(self, experiences: Sequence[Experience]) -> int:
         """Take note of outcomes; how many of them could be used."""
-        used = 0
+        used: dict[tuple[int, str], Stream] = {}
+        count = 0
         for experience in experiences:
             stream = self._stream(experience.client, experience.agent)
             if experience.role is not None:
@@ -116,13 +117,17 @@ class Streams:
             choice = stream.recall(experience) or self._reconstruct(experience, stream)
             if choice is None:
                 continue
-            used += 1
+            count += 1
+            used[experience.client, experience.agent] = stream
             step = Step(choice, experience.reward, experience.done, experience.next_observation)
             stream.steps.append(step)
-            ended = self._episodes.add(experience, choice.role)
+            self._episodes.add(experience, choice.role)
+        ended = self._episodes.take_ended()
+        for stream in used.values():
             if len(stream.steps) > STRETCH or ended:
-                self._deliver(stream, [ended] if ended else [])
-        return used
+                self._deliver(stream, ended)
+                ended = []
+        return count
 
     def leave(self, client: int) -> None:
         """A client is gone."""

@@ -1,0 +1,405 @@
+"""What games bring over the wire is learned from as if it had been played here."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from estragon.learn.block import Block
+from estragon.learn.kernels import estimate_advantages
+from estragon.learn.opponents import RivalPair, sides_of, sparring_partners
+from estragon.learn.policy import Policy
+from estragon.learn.rollout import Batch, Players
+from estragon.learn.self_play import Task
+from estragon.learn.tally import Episodes, Tally
+from estragon.live.brain import Ask, Decision, Experience, Hello, Outcome
+from estragon.live.episodes import EpisodeBook
+from estragon.live.learning import LearningBrain
+from estragon.live.trainer import Harvest, LiveTrainer
+from estragon.tag.arenas import Arenas, Results
+from estragon.tag.roles import HIDER, ROLES, SEEKER
+from estragon.tag.rules import Rules
+from tests.learn.staging import (
+    CPU,
+    RECIPE,
+    beginners,
+    differences,
+    observations,
+    short_rules,
+    task_of,
+    through_a_file,
+)
+
+ARENAS = 8
+CLIENT = 4
+
+
+class PickyTrainer(LiveTrainer):
+    """Keeps what is delivered instead of learning from it."""
+
+    def __init__(self, task: Task, **changes: Any) -> None:
+        super().__init__(task, replace(RECIPE, **changes), 1000.0, CPU)
+        self.delivered: list[Harvest] = []
+
+    def deliver(self, harvest: Harvest) -> None:
+        self.delivered.append(harvest)
+
+
+def hello_of(rules: Rules, arenas: int = ARENAS, **changes: Any) -> Hello:
+    size = rules.observation.size
+    return Hello(protocol=1, observation_size=size, arenas=arenas, rules=rules.rules, **changes)
+
+
+def arenas_of(task: Task, count: int = ARENAS) -> Arenas:
+    arenas = Arenas(count, rules=task.rules, layout=task.layouts, seed=task.seed, threads=1)
+    arenas.reset()
+    return arenas
+
+
+def outcome_of(results: Results) -> Outcome:
+    """What a game would tell; copies, since the arenas write into the same memory again."""
+    last = results.final_observations[results.ends != 0].copy()
+    return Outcome(
+        results.rewards.copy(),
+        results.terms.astype(np.float64),
+        results.distances.copy(),
+        results.ticks.astype(np.int32),
+        results.ends.copy(),
+        results.winners.copy(),
+        last,
+    )
+
+
+def play(brain: LearningBrain, arenas: Arenas, decisions: int, client: int = CLIENT) -> None:
+    """Play a game by what the brain says, from its first decision on."""
+    outcome = None
+    for seq in range(decisions + 1):
+        seekers = arenas.arenas["seeker"].astype(np.int8)
+        decision = Decision(seq, outcome, seekers, arenas.observations.copy())
+        (actions,) = brain.decide([(client, decision)])
+        outcome = outcome_of(arenas.step(actions))
+
+
+@pytest.mark.parametrize("rule_set", ["seek", "transfer"])
+def test_the_rows_are_those_of_the_embedded_engine(rule_set: str) -> None:
+    task = task_of(rules=short_rules(rule_set, seconds=2.0))
+    recipe = replace(RECIPE, past=0.0)
+    trainer = PickyTrainer(task, past=0.0)
+    brain = LearningBrain(trainer)
+    brain.join(CLIENT, hello_of(task.rules))
+    play(brain, arenas_of(task), 3 * recipe.horizon)
+
+    sides = sides_of(ARENAS, "both", "league", recipe.past, recipe.sparring)
+    block = Block(arenas_of(task), sides, recipe)
+    policies = trainer.spare_policies()
+    random = np.random.default_rng((task.seed, CLIENT))
+    players = Players(policies, RivalPair(None, None), sparring_partners(task.rules), random)
+    assert len(trainer.delivered) == 3
+    for harvest in trainer.delivered:
+        block.play(players)
+        for role in (SEEKER, HIDER):
+            patience = trainer.patience(role)
+            expected = block.rollout.batch(role, patience)
+            for mine, its in zip(harvest.batches[role], expected, strict=True):
+                assert np.array_equal(mine, its)
+            moments = block.rollout.moments(role)
+            assert harvest.moments[role].rows == moments.rows
+            assert np.array_equal(harvest.moments[role].sums, moments.sums)
+
+
+def test_chances_belong_to_what_was_seen_and_done() -> None:
+    task = task_of(rules=short_rules(seconds=2.0))
+    trainer = PickyTrainer(task)
+    brain = LearningBrain(trainer)
+    brain.join(CLIENT, hello_of(task.rules))
+    play(brain, arenas_of(task), 2 * RECIPE.horizon)
+    for harvest in trainer.delivered:
+        for role in (SEEKER, HIDER):
+            batch, policy = harvest.batches[role], trainer.spare_policies()[role]
+            assert len(batch.features)
+            assert np.allclose(batch.log_chances, log_chances(policy, batch), atol=1e-4)
+            scores = policy.score(torch.from_numpy(batch.features)).detach().numpy()
+            assert np.allclose(batch.values, scores[:, -1], atol=1e-5)
+
+
+def log_chances(policy: Policy, batch: Batch) -> np.ndarray:
+    """By the formula, with torch."""
+    scores = policy.score(torch.from_numpy(batch.features)).detach()
+    choices = len(policy.moves)
+    moves = torch.log_softmax(scores[:, :choices], dim=1).numpy()
+    jump, jumps = scores[:, choices].numpy(), batch.picks[:, 1]
+    of_jumps = -np.logaddexp(0.0, np.where(jumps, -jump, jump))
+    chances: np.ndarray = moves[np.arange(len(jumps)), batch.picks[:, 0]] + of_jumps
+    return chances
+
+
+def test_clients_are_kept_apart_and_answered_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = task_of()
+    trainer = PickyTrainer(task, past=0.0, sparring=0.0)
+    alone = LearningBrain(trainer)
+    arenas = [arenas_of(task, 4), arenas_of(replace(task, seed=9), 6)]
+    together = LearningBrain(trainer)
+    looks = 0
+    score = Policy.score
+
+    def counted(self: Policy, features: torch.Tensor) -> torch.Tensor:
+        nonlocal looks
+        looks += 1
+        return score(self, features)
+
+    for brain in (alone, together):
+        for client, own in enumerate(arenas):
+            brain.join(client, hello_of(task.rules, own.count))
+    asked = [
+        (client, Decision(0, None, own.arenas["seeker"].astype(np.int8), own.observations))
+        for client, own in enumerate(arenas)
+    ]
+    separate = [alone.decide([question])[0].copy() for question in asked]
+    monkeypatch.setattr(Policy, "score", counted)
+    both = together.decide(asked)
+    assert looks == len(ROLES), "one look into each policy for all clients"
+    for mine, other in zip(both, separate, strict=True):
+        assert np.array_equal(mine, other)
+
+
+def test_only_what_the_server_plays_is_commanded_and_learned() -> None:
+    task = task_of()
+    for controlled in ((True, False), (False, True)):
+        trainer = PickyTrainer(task)
+        brain = LearningBrain(trainer)
+        brain.join(CLIENT, hello_of(task.rules, controlled=controlled))
+        arenas = arenas_of(task)
+        seekers = arenas.arenas["seeker"].astype(np.int8)
+        first = Decision(0, None, seekers, arenas.observations)
+        (actions,) = brain.decide([(CLIENT, first)])
+        for agent in range(2):
+            assert actions[:, agent].any() == controlled[agent]
+        play(brain, arenas, RECIPE.horizon)
+        learned = [len(batch.features) > 0 for batch in trainer.delivered[0].batches]
+        assert learned == list(controlled)
+
+
+def test_without_training_nothing_is_learned() -> None:
+    task = task_of()
+    trainer = PickyTrainer(task)
+    brain = LearningBrain(trainer)
+    brain.join(CLIENT, hello_of(task.rules, training=False))
+    play(brain, arenas_of(task), 3 * RECIPE.horizon)
+    assert not trainer.delivered
+
+
+def test_episodes_are_told_one_by_one() -> None:
+    """Together they are what the tally of embedded training counts."""
+    task = task_of(rules=short_rules("transfer", seconds=1.0))
+    arenas = arenas_of(task, 16)
+    sides = sides_of(16, "both", "league", 0.3, 0.2)
+    book, tally = EpisodeBook(sides), Tally(sides)
+    random = np.random.default_rng(0)
+    told: list[Episodes] = []
+    for _ in range(100):
+        seekers = arenas.arenas["seeker"].copy()
+        results = arenas.step(random.uniform(-1.0, 1.0, (16, 2, 3)).astype(np.float32))
+        tally.add(results, seekers)
+        told += book.add(results, seekers)
+    assert len(told) > 20
+    assert all(episode.count == 1 for episode in told)
+    added, expected = sum(told, Episodes()), tally.take()
+    for name in ("count", "decisions", "ticks", "seeker_wins", "tags"):
+        assert getattr(added, name) == getattr(expected, name)
+    assert added.distance == pytest.approx(expected.distance)
+    assert np.allclose(added.terms, expected.terms)
+
+
+def live_trainer(**changes: Any) -> LiveTrainer:
+    return LiveTrainer(task_of(), replace(RECIPE, **changes), 1000.0, CPU)
+
+
+def harvests(trainer: LiveTrainer, count: int) -> None:
+    """Let a game play until so many stretches are delivered."""
+    brain = LearningBrain(trainer)
+    brain.join(CLIENT, hello_of(trainer.task.rules))
+    play(brain, arenas_of(trainer.task), count * RECIPE.horizon)
+
+
+def test_an_update_waits_for_enough() -> None:
+    trainer = live_trainer()
+    assert trainer.update() is None
+    harvests(trainer, 1)
+    assert trainer.update() is None
+    harvests(trainer, 3)
+    update = trainer.update()
+    assert update is not None
+    assert update.agent_steps == trainer.agent_steps >= trainer.rows_wanted
+    assert set(update.losses) == set(ROLES)
+    assert update.episodes == sum(trainer.ended, Episodes())
+    assert trainer.update() is None
+
+
+def test_what_cannot_be_learned_in_time_is_forgotten() -> None:
+    trainer = live_trainer()
+    harvests(trainer, 40)
+    assert trainer.forgotten_rows > 0
+    update = trainer.update()
+    assert update is not None
+    assert update.agent_steps < 6 * trainer.rows_wanted
+
+
+def test_players_get_the_newest_policies() -> None:
+    trainer = live_trainer()
+    policies = trainer.spare_policies()
+    version = trainer.load_newest(policies)
+    harvests(trainer, 4)
+    assert trainer.version == version
+    assert trainer.update() is not None
+    assert trainer.version == version + 1
+    old = [{name: value.clone() for name, value in p.state_dict().items()} for p in policies]
+    trainer.load_newest(policies)
+    for policy, before, learner in zip(policies, old, trainer.learners, strict=True):
+        assert differences(policy.state_dict(), before)
+        assert not differences(policy.state_dict(), learner.policy.state_dict())
+
+
+def test_it_goes_on_from_what_was_saved() -> None:
+    trainer = live_trainer()
+    harvests(trainer, 4)
+    trainer.update()
+    saved = through_a_file(trainer.save())
+    other = live_trainer()
+    other.restore(saved)
+    assert not differences(through_a_file(other.save()), saved)
+    assert other.version > trainer.version - 1
+    published = other.spare_policies()
+    other.load_newest(published)
+    for policy, learner in zip(published, trainer.learners, strict=True):
+        assert not differences(policy.state_dict(), learner.policy.state_dict())
+
+
+def test_a_warm_start_keeps_what_a_policy_has_seen() -> None:
+    task = task_of()
+    start = beginners(task.rules, seed=7)
+    for policy in start.values():
+        policy.mean[:] = 0.25
+        policy.scale[:] = 2.0
+    trainer = LiveTrainer(task, replace(RECIPE, learning_rate=0.0), 1000.0, CPU, start)
+    seen = observations(task.rules)[:, 0]
+    before = [start[role].scores(seen) for role in ROLES]
+    harvests(trainer, 4)
+    assert trainer.update() is not None
+    for role, scores in zip(ROLES, before, strict=True):
+        after = trainer.freeze()[role].scores(seen)
+        assert np.allclose(after, scores, atol=0.05), "a thousand rows change little"
+    assert len(trainer.league.pairs) >= 1
+
+
+def asks_of(rows: np.ndarray, seq: int | None) -> list[Ask]:
+    return [Ask(CLIENT, f"Agent{number + 1}", seq, row) for number, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize("told", ["seq", "observation and action", "reconstructed"])
+def test_agents_that_speak_json_learn_from_what_they_did(told: str) -> None:
+    """The rows are what the policy thought, and advantages those of the kernel."""
+    task = task_of()
+    trainer = PickyTrainer(task)
+    brain = LearningBrain(trainer)
+    arenas = arenas_of(task, 1)
+    random = np.random.default_rng(1)
+    rewards = random.normal(size=(129, 2))
+    sights = []
+    for step in range(129):
+        seen = arenas.observations[0].copy()
+        actions = brain.act(asks_of(seen, step))
+        sights.append(seen)
+        by_seq = told == "seq"
+        used = brain.learn(
+            [
+                Experience(
+                    CLIENT,
+                    f"Agent{agent + 1}" if told != "reconstructed" else f"Nobody{agent + 1}",
+                    step if by_seq else None,
+                    None if by_seq else seen[agent],
+                    None if by_seq else actions[agent],
+                    float(rewards[step, agent]),
+                    None,
+                    False,
+                    None,
+                    {},
+                )
+                for agent in range(2)
+            ]
+        )
+        assert used == 2
+        arenas.step(actions[None])
+    assert len(trainer.delivered) == 2
+    for role, harvest in zip((SEEKER, HIDER), trainer.delivered, strict=True):
+        batch, policy = harvest.batches[role], trainer.spare_policies()[role]
+        assert len(batch.features) == 128, "the last one waits for what follows it"
+        assert len(harvest.batches[1 - role].features) == 0
+        assert np.allclose(batch.log_chances, log_chances(policy, batch), atol=1e-4)
+        seen = np.stack([sight[role] for sight in sights])
+        features = policy.features(torch.from_numpy(seen)).numpy()
+        assert np.allclose(batch.features, features[:128], atol=1e-6)
+        expected = by_kernel(policy, features, rewards[:, role])
+        assert np.allclose(batch.advantages, expected, atol=1e-5)
+        assert harvest.moments[role].rows == 128
+
+
+def by_kernel(policy: Policy, features: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+    steps = len(features) - 1
+    values = np.zeros((2, steps + 1, 1), dtype=np.float32)
+    values[0, :, 0] = policy.score(torch.from_numpy(features)).detach().numpy()[:, -1]
+    scaled = np.zeros((2, steps, 1), dtype=np.float32)
+    scaled[0, :, 0] = RECIPE.reward_scale * rewards[:steps]
+    no = np.zeros((steps, 1), dtype=bool)
+    advantages = np.zeros((2, steps, 1), dtype=np.float32)
+    estimate_advantages(scaled, values, no, no, RECIPE.discount, RECIPE.smoothing, advantages)
+    kept: np.ndarray = advantages[0, :, 0]
+    return kept
+
+
+def test_an_outcome_of_nothing_known_is_not_used() -> None:
+    trainer = PickyTrainer(task_of())
+    brain = LearningBrain(trainer)
+    nothing = Experience(CLIENT, "Agent1", 5, None, None, 1.0, None, True, None, {})
+    assert brain.learn([nothing]) == 0
+    brain.leave(CLIENT)
+    brain.leave(CLIENT)
+
+
+def test_another_game_learns_what_pays() -> None:
+    """Observations that mean nothing to us; running along +x pays."""
+    size = 7
+    task = task_of()
+    task = replace(task, rules=task.rules.seen_by_another_game(size))
+    recipe = replace(RECIPE, arenas=16, horizon=32, learning_rate=3e-3, past=0.0, sparring=0.0)
+    trainer = LiveTrainer(task, recipe, 1000.0, CPU)
+    brain = LearningBrain(trainer)
+    random = np.random.default_rng(0)
+    earned = []
+    for _ in range(1500):
+        seen = random.normal(size=(8, size)).astype(np.float32)
+        actions = brain.act(asks_of(seen, None))
+        earned.append(actions[:, 0].mean())
+        brain.learn(
+            [
+                Experience(
+                    CLIENT,
+                    f"Agent{number + 1}",
+                    None,
+                    seen[number],
+                    actions[number],
+                    float(10.0 * actions[number, 0]),
+                    None,
+                    True,
+                    "seeker",
+                    {"terminal_reason": "tag"},
+                )
+                for number in range(8)
+            ]
+        )
+        trainer.update() if trainer._waiting >= trainer.rows_wanted else None
+    assert trainer.updates > 5
+    assert np.mean(earned[:100]) < 0.4
+    assert np.mean(earned[-100:]) > np.mean(earned[:100]) + 0.3
+    assert trainer.episodes == 1500

@@ -402,4 +402,5 @@ def test_another_game_learns_what_pays() -> None:
     assert trainer.updates > 5
     assert np.mean(earned[:100]) < 0.4
     assert np.mean(earned[-100:]) > np.mean(earned[:100]) + 0.3
-    assert trainer.episodes == 1500
+    waiting = sum(len(harvest.episodes) for harvest in trainer._inbox)
+    assert trainer.episodes + waiting == 1500

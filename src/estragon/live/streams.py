@@ -123,10 +123,9 @@ class Streams:
             stream.steps.append(step)
             self._episodes.add(experience, choice.role)
         ended = self._episodes.take_ended()
-        for stream in used.values():
-            if len(stream.steps) > STRETCH or ended:
-                self._deliver(stream, ended)
-                ended = []
+        due = [stream for stream in used.values() if ended or len(stream.steps) > STRETCH]
+        for number, stream in enumerate(due):
+            self._deliver(stream, ended if number == 0 else [])
         return count
 
     def leave(self, client: int) -> None:

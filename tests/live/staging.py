@@ -4,13 +4,14 @@ import contextlib
 import json
 import queue
 import re
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from websockets.sync.client import ClientConnection, connect
@@ -87,16 +88,19 @@ def serving(
 class Game:
     """A client with bounded waits."""
 
-    def __init__(self, port: int) -> None:
-        self.socket: ClientConnection = connect(
-            f"ws://127.0.0.1:{port}", compression=None, max_size=None, close_timeout=PATIENCE_SEC
-        )
+    socket: ClientConnection
 
-    def __enter__(self) -> "Game":
+    def __init__(self, port: int) -> None:
+        self._url = f"ws://127.0.0.1:{port}"
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        opening = connect(self._url, compression=None, max_size=None, close_timeout=PATIENCE_SEC)
+        self.socket = self._open.enter_context(opening)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.socket.close()
+        self._open.close()
 
     def say(self, *messages: Any) -> None:
         """Send JSON."""
@@ -209,7 +213,7 @@ class Command:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def __enter__(self) -> "Command":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -244,3 +248,35 @@ class Command:
         for line in self.process.stderr:
             self._lines.put(line)
         self._lines.put(None)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    """Fails where it does not become true soon."""
+    deadline = time.monotonic() + PATIENCE_SEC
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def shake_hands(raw: socket.socket) -> None:
+    """Make a plain socket a WebSocket, without a library that would answer pings."""
+    raw.sendall(
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    raw.settimeout(PATIENCE_SEC)
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        answer += raw.recv(1)
+    assert answer.startswith(b"HTTP/1.1 101")
+
+
+def websocket_frame(data: bytes, opcode: int = 1) -> bytes:
+    """A whole message of a client; its mask is nothing but zeros."""
+    if len(data) < 126:
+        length = bytes([0x80 | len(data)])
+    elif len(data) < 2**16:
+        length = b"\xfe" + len(data).to_bytes(2, "big")
+    else:
+        length = b"\xff" + len(data).to_bytes(8, "big")
+    return bytes([0x80 | opcode]) + length + bytes(4) + data

@@ -25,7 +25,7 @@ from estragon.tag.rules import Rules
 
 CHANCE_IN_PLAY, CHANCE_IN_RIVALS, CHANCE_IN_LEAGUE, CHANCE_IN_UPDATE = range(4)
 """What a random stream is for."""
-LATE_PATIENCE = 2.0
+LATE_PATIENCE = 8.0
 """Power of the patience that the learning rate is multiplied with at the end of a run."""
 RECENT = 0.05
 """Weight of an update's episodes in what counts as lately."""

@@ -150,7 +150,7 @@ class LiveServer:
         await self._shut(server)
 
     async def _shut(self, server: Server) -> None:
-        server.close(code=CloseCode.GOING_AWAY, reason="the server stops")
+        server.close()  # tells every client 1001
         try:
             async with asyncio.timeout(2.0 * self._limits.close_sec):
                 await server.wait_closed()

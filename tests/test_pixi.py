@@ -52,7 +52,7 @@ def test_train_environment_has_torch_and_extras_that_exist() -> None:
         ("default", "tests", "bash scripts/run_godot_tests.sh"),
         ("default", "collect-debug", "bash scripts/collect_debug_artifacts.sh"),
         ("default", "migrate-user-data", "bash scripts/migrate_user_data.sh"),
-        ("train", "server", "estragon serve"),
+        ("train", "server", "estragon serve --learn"),
         ("train", "train", "estragon train"),
         ("train", "plot", "estragon plot"),
         ("train", "eval-episode", "bash scripts/eval_episode.sh"),

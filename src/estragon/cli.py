@@ -37,7 +37,7 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("eval-episode",): Verb(
         "estragon.jobs.eval_episode", "EvalEpisode", "one match: its log and a picture of it"
     ),
-    ("serve",): Verb("estragon.live.serve", "Serve", "answer games that connect by WebSocket"),
+    ("serve",): Verb("estragon.jobs.serve", "Serve", "answer games that connect by WebSocket"),
     ("layout",): Verb(
         "estragon.tag.show_layout", "ShowLayout", "show a layout's boxes, or make one from a seed"
     ),

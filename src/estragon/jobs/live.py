@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 SECONDS = 600.0
+FOR_EVER_SEC = 1e9
 OPEN_BY_HAND = (
     "no Godot is started ({why}). The server stays up: open godot/project.godot in Godot 4.4 or "
     "newer, set training_mode of the node RLEnv, and run the main scene"
@@ -92,7 +93,7 @@ class Live:
         usual = count * each if self.mode == "self-play" else SECONDS
         seconds = from_environment(self.seconds, "AI_TRAIN_DURATION", usual, float)
         for name, value in (("rounds", count), ("round-seconds", each), ("seconds", seconds)):
-            if not 0 < value < 10**9:
+            if not 0 < value <= FOR_EVER_SEC:
                 raise UserError(f"--{name}: expected more than 0, got {value}")
         if self.mode != "self-play":
             return [self.mode], seconds

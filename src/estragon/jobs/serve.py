@@ -1,11 +1,11 @@
-"""`estragon serve`: the server that games connect to, with a policy or at random."""
+"""`estragon serve`: the server that games connect to: it learns, plays a policy, or at random."""
 
 import dataclasses
 import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from estragon.errors import UserError
 from estragon.live.brain import Brain
@@ -18,6 +18,9 @@ from estragon.options import optional
 from estragon.tag.policy_files import load_policies
 from estragon.tag.rules import load_rules
 
+if TYPE_CHECKING:
+    from estragon.jobs.live import Live
+
 REPORT_SEC = 10.0
 POLL_SEC = 0.2
 
@@ -28,6 +31,9 @@ class Serve:
 
     port: int = PORT
     """Where to listen, on this machine only; 0 for any free port."""
+    learn: bool = False
+    """Learn from games that train, from --policy on if it is given, or else from trainer/policy.pt
+    if it is there; needs estragon[train]."""
     policy: Annotated[Path | None, optional("FILE")] = None
     """Play this policy (.npz, or .pt where torch is installed); by default trainer/policy.npz if
     it is there."""
@@ -40,12 +46,14 @@ class Serve:
     output: Path = Path()
     """The folder whose trainer/ has the policy, and logs/server.log."""
 
-    def run(self) -> None:
+    def run(self) -> int:
         """Serve until the time is over."""
         if self.seed < 0:
             raise UserError(f"--seed: expected 0 or more, got {self.seed}")
         if self.seconds is not None and self.seconds <= 0.0:
             raise UserError(f"--seconds: expected more than 0, got {self.seconds}")
+        if self.learn:
+            return self._learning().run()
         make, what = self._brain_maker()
         log_file = self.output / "trainer" / "logs" / "server.log"
         with (
@@ -54,6 +62,23 @@ class Serve:
         ):
             log.info("listening on ws://%s:%d: %s", HOST, server.port, what)
             self._watch(server, log)
+        return 0
+
+    def _learning(self) -> "Live":
+        from estragon.jobs.live import FOR_EVER_SEC, Live
+
+        if self.random:
+            raise UserError("--random and --learn: choose one")
+        usual = self.output / "trainer" / "policy.pt"
+        return Live(
+            "seeker",
+            seconds=self.seconds or FOR_EVER_SEC,
+            warm_start=self.policy or (usual if usual.is_file() else None),
+            seed=self.seed,
+            port=self.port,
+            godot=False,
+            output=self.output,
+        )
 
     def _brain_maker(self) -> tuple[Callable[[int], Brain], str]:
         """Who makes a brain for an observation size, and what it plays."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from estragon.live.brain import Hello
+from estragon.live.messages import read_message
 from estragon.tag.layout import load_layout
 from estragon.tag.rules import load_rules
 
@@ -22,6 +24,7 @@ RUN_ELSEWHERE = {
     "make check": "runs beside this in CI",
     "make bench": "tests/check/test_bench.py",
     "make prove": "the long runs",
+    "AI_TRAIN_DURATION=60 bash scripts/train.sh self-play": "tests/live/test_live.py",
 }
 
 
@@ -95,12 +98,21 @@ def test_every_example_runs(page: str, code: str, tmp_path: Path) -> None:
     assert done.returncode == 0, f"{page}\n{done.stderr}"
 
 
-def test_the_example_layout_is_playable(tmp_path: Path) -> None:
+def test_every_example_in_json_is_what_the_page_says(tmp_path: Path) -> None:
+    layouts = messages = 0
     for page, text in blocks("json"):
-        path = tmp_path / f"{page}.json"
-        path.write_text(text)
-        assert json.loads(text)
-        load_layout(str(path), load_rules())
+        if "boxes" in json.loads(text):
+            path = tmp_path / f"{page}.json"
+            path.write_text(text)
+            load_layout(str(path), load_rules())
+            layouts += 1
+        elif "protocol" in json.loads(text):
+            messages += 1
+            assert isinstance(read_message(text), Hello)
+        else:
+            pytest.fail(f"{page}: what is this? {text}")
+    assert layouts
+    assert messages == 2
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -53,6 +53,8 @@ class Live:
     180."""
     arenas: int = 16
     """Side by side in one Godot."""
+    update_rows: int = 8192
+    """Agent-steps that an update learns from: fewer learn sooner, more learn steadier."""
     watch: bool = False
     """Open a window and play in real time, in one arena."""
     warm_start: Annotated[Path | None, optional("FILE")] = None
@@ -114,13 +116,21 @@ class Live:
             if not isinstance(session, LiveSession):
                 raise UserError(f"{folder.path}: not a live run")
             return session
+        recipe = dataclasses.replace(RECIPE, **self._update_size(RECIPE.horizon))
         session = start_live_session(
-            self.output, self._task(), RECIPE, max(1, round(seconds)), self.warm_start
+            self.output, self._task(), recipe, max(1, round(seconds)), self.warm_start
         )
         alone.enter_context(locked(session.folder.lock, timeout_sec=0.0))
         session.write_metadata({"mode": self.mode, "layout": self.layout})
         session.folder.mark_latest()
         return session
+
+    def _update_size(self, horizon: int) -> dict[str, int]:
+        """Arenas and decisions whose product is what an update learns from."""
+        if not 256 <= self.update_rows <= 2**20:
+            raise UserError(f"--update-rows: expected 256 to {2**20}, got {self.update_rows}")
+        horizon = min(horizon, self.update_rows // 16)
+        return {"arenas": self.update_rows // horizon // 2 * 2, "horizon": horizon}
 
     def _task(self) -> "Task":
         from estragon.learn.opponents import LEAGUE

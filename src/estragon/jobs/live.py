@@ -172,7 +172,7 @@ class Live:
                 file=sys.stderr,
             )
             return INTERRUPTED
-        if not session.trainer.updates:
+        if not len(session.metrics):
             raise UserError(
                 f"nothing was learned in {session.spent}: no game played long enough; "
                 f"{folder / 'server.log'} tells who was there"

@@ -1,0 +1,163 @@
+"""`estragon live` as a person uses it: real Godot plays, Python learns, and everything is kept."""
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from estragon.cli import main
+from estragon.learn.metrics import CONTRACT
+from estragon.live.rounds import COLUMNS
+from estragon.tag.policy_files import load_policies
+from estragon.tag.rules import load_rules
+from tests.live.staging import ESTRAGON, Command
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = ["--arenas", "4", "--update-rows", "256", "--port", "0"]
+LONG_SEC = 240.0
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+
+
+def live(folder: Path, *words: str, mode: str = "seeker") -> Command:
+    return Command([*ESTRAGON, "live", mode, *QUICK, *words], folder)
+
+
+def wait_for(true: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + LONG_SEC
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def metrics(folder: Path) -> list[dict[str, str]]:
+    path = folder / "trainer" / "logs" / "metrics.csv"
+    if not path.is_file():
+        return []
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def the_debug_folder(folder: Path) -> Path:
+    (found,) = (folder / "debug").iterdir()
+    return found
+
+
+def game_pids(folder: Path) -> list[int]:
+    """Of the games that a run has started, by its own debug folder on their command lines."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            continue
+        if b"--live=1" in words and f"PWD={folder}".encode() in environment:
+            found.append(int(entry.name))
+    return found
+
+
+def test_self_play_in_rounds_leaves_everything(tmp_path: Path) -> None:
+    """The very script of the page, with a shorter time and a folder of its own."""
+    words = ["bash", ROOT / "scripts" / "train.sh", "self-play", *QUICK, "--output", tmp_path]
+    env = os.environ | {"AI_TRAIN_DURATION": "40", "SELF_PLAY_ROUNDS": "2", "PWD": str(tmp_path)}
+    done = subprocess.run(
+        [str(word) for word in words],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONG_SEC,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "trained against trained" in done.stdout
+    rows = metrics(tmp_path)
+    assert tuple(rows[0])[: len(CONTRACT)] == CONTRACT
+    assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
+    assert {row["terminal_reason"] for row in rows} <= {"tag", "timeout"}
+    assert all(float(row["duration_sec"]) <= 10.0 for row in rows)
+    policies = load_policies(tmp_path / "trainer" / "policy.npz", load_rules())
+    assert policies.keys() == {"seeker", "hider"}
+    assert policies["seeker"].trained_steps > 0
+    assert list((tmp_path / "charts").glob("*.png"))
+    debug = the_debug_folder(tmp_path)
+    with (debug / "self_play_rounds.csv").open(newline="") as stream:
+        header, *rounds = csv.reader(stream)
+    assert tuple(header) == COLUMNS
+    assert [row[1] for row in rounds] == ["seeker", "hider"]
+    assert all((debug / row[4]).stat().st_size for row in rounds)
+    assert "arenas" in (debug / "server.log").read_text()
+    assert (debug / "metadata.txt").is_file()
+    assert (debug / "policies" / "policy_seeker.npz").is_file()
+    assert not game_pids(tmp_path), "an orphan"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="/proc")
+def test_a_killed_game_is_started_again_and_a_killed_run_goes_on(tmp_path: Path) -> None:
+    with live(tmp_path, "--seconds", "600") as command:
+        wait_for(lambda: len(metrics(tmp_path)) > 0, "episodes")
+        (first,) = game_pids(tmp_path)
+        os.kill(first, signal.SIGKILL)
+        command.wait_for("godot_round1 is started again: .*SIGKILL")
+        wait_for(lambda: any(pid != first for pid in game_pids(tmp_path)), "another game")
+        seen = len(metrics(tmp_path))
+        wait_for(lambda: len(metrics(tmp_path)) > seen, "episodes of the second game")
+        command.process.send_signal(signal.SIGKILL)
+        command.process.wait(LONG_SEC)
+    wait_for(lambda: not game_pids(tmp_path), "the game ends with the run")
+    kept = metrics(tmp_path)
+    with live(tmp_path, "--resume") as again:
+        wait_for(lambda: len(metrics(tmp_path)) > len(kept), "episodes after that")
+        again.process.send_signal(signal.SIGINT)
+        assert again.process.wait(LONG_SEC) == 130
+        again.end()
+        assert any("everything is saved: --resume goes on" in line for line in again.said)
+    rows = metrics(tmp_path)
+    assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
+    assert not game_pids(tmp_path)
+    assert len(list((tmp_path / "debug").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--arenas", "0"], "--arenas"),
+        (["--seconds", "0"], "--seconds"),
+        (["--rounds", "0"], "--rounds"),
+        (["--update-rows", "1"], "--update-rows"),
+        (["--warm-start", "nothing.pt"], "nothing.pt"),
+        (["--resume"], "no run to go on with"),
+        (["--layout", "nowhere"], "nowhere"),
+    ],
+)
+def test_bad_options_are_one_line(
+    words: list[str],
+    says: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["live", *words]) == 2
+    complaints = [
+        line for line in capsys.readouterr().err.splitlines() if line.startswith("estragon: ")
+    ]
+    assert len(complaints) == 1
+    assert re.search(says, complaints[0])
+
+
+def test_without_godot_the_server_says_what_to_open(tmp_path: Path) -> None:
+    with live(tmp_path, "--no-godot", "--seconds", "600") as command:
+        command.wait_for("listening on ws://127.0.0.1")
+        assert "project.godot" in command.wait_for("no Godot is started").string
+        command.process.send_signal(signal.SIGINT)
+        assert command.process.wait(LONG_SEC) == 130

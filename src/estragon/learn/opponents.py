@@ -18,8 +18,8 @@ RoleChoice = Literal["seeker", "hider", "both"]
 USUAL_BOTS = {"seeker": "bot:evader", "hider": "bot:chaser"}
 """Whom a role that learns alone plays against."""
 RANDOM_SHARE = 0.25
-"""Of the bots that a role spars with, how many play at random: one who only ever met the skilled
-does not expect the clumsy."""
+"""Of the seekers that spar with the hider, how many play at random: one who only ever met hunters
+does not expect them."""
 
 
 class Rival(Protocol):
@@ -107,7 +107,7 @@ class Bots:
 
 def sparring_partners(rules: Rules) -> RivalPair:
     """The scripted players that a league keeps: they do not follow its fashions."""
-    return RivalPair(Bots("chaser", rules), Bots("evader", rules))
+    return RivalPair(Bots("chaser", rules), Bot("evader", rules, threads=1))
 
 
 def resolve_opponent(opponent: str | None, role: RoleChoice, rules: Rules) -> str:

@@ -34,7 +34,7 @@ class Recipe:
     """Lambda of generalised advantage estimation."""
     clip: float = 0.2
     """How far one update may move the chance of an action."""
-    entropy: float = 0.008
+    entropy: float = 0.010
     """Weight of the entropy in the loss: keeps trying things."""
     value_weight: float = 0.5
     """Weight of the value's error in the loss."""

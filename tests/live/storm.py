@@ -30,32 +30,30 @@ from tests.live.staging import (
 BINARY, CLOSE = 2, 8
 PAUSE_SEC = 0.005
 """Between two decisions of a game that plays on."""
-JUNK: list[Any] = [
-    None,
-    True,
-    -1,
-    1e300,
-    2**70,
-    "",
-    "Agent1",
-    "\u0000\ud83d\ude00",
-    [],
-    [[]],
-    {},
-    {"agent": 7, "role": []},
-    [1.0, "2", None],
-    [0.5] * SIZE,
-    [0.5] * 40,
-]
+WRONG: dict[str, Any] = {
+    "type": 7,
+    "obs": "none",
+    "seq": -1,
+    "transitions": {},
+    "reward": "much",
+    "action": [[]],
+    "done": "perhaps",
+    "info": 3,
+    "protocol": 2,
+    "encoding": [],
+    "observation_version": {},
+    "observation_size": 2**70,
+    "arenas": 0,
+}
+"""What each field must not be."""
 STEP = {"obs": [0.1] * SIZE, "action": [0, 0, 0], "reward": 0.5, "done": False, "info": {}}
 MESSAGES: list[dict[str, Any]] = [
-    hello(),
     {"type": "act", "obs": [0.1] * SIZE},
     {"type": "act_batch", "obs": {"Agent1": [0.1] * SIZE, "Agent2": [0.2] * SIZE}, "seq": 1},
     {"type": "transition", "seq": 1, **STEP},
     {"type": "transition_batch", "transitions": [STEP, STEP]},
-    {"type": "weather", "wind": 12},
 ]
+"""Those after which a connection goes on, however wrong they are."""
 
 
 class Storm:
@@ -63,6 +61,7 @@ class Storm:
 
     def __init__(self, port: int, seed: int) -> None:
         self.frames = 0
+        """That were certainly bad, and certainly read."""
         self.connections = 0
         self.closed: Counter[int | None] = Counter()
         """By close code; None where the connection just ended."""
@@ -90,12 +89,21 @@ class Storm:
         return Visitor(self._port)
 
     def _chatter(self, visitor: "Visitor") -> None:
-        """Text that says nothing, up to the end, or to a hello that is refused."""
-        for _ in range(self._random.integers(1, 20)):
-            visitor.send(websocket_frame(self._nonsense()))
-            self.frames += 1
+        """Text that says nothing, and sometimes a hello that is refused."""
+        count = int(self._random.integers(1, 20))
+        for _ in range(count):
+            message = MESSAGES[self._random.integers(len(MESSAGES))]
+            visitor.send(websocket_frame(self._nonsense(message)))
+            visitor.send(websocket_frame(self._scribble(message)))
         visitor.send(websocket_frame(b'{"type":"that was all"}'))
-        self.closed[visitor.wait_for(b"that was all")] += 1
+        ended = visitor.wait_for(b"that was all")
+        if ended is None and visitor.heard:
+            self.frames += count
+            if self._random.random() < 0.5:
+                visitor.send(websocket_frame(self._wrong(hello())))
+                self.frames += 1
+                ended = visitor.wait_for(b"nothing ever says this")
+        self.closed[ended] += 1
 
     def _spoil(self, visitor: "Visitor") -> None:
         """A good beginning, and a frame that ends it."""
@@ -129,21 +137,27 @@ class Storm:
 
     def _agree(self, visitor: "Visitor") -> None:
         visitor.send(websocket_frame(json.dumps(hello()).encode()))
-        assert visitor.wait_for(b'"says"') is None
+        visitor.wait_for(b'"says"')
+        assert visitor.heard
 
-    def _nonsense(self) -> bytes:
-        """A message with something in it that does not belong there."""
-        message = dict(MESSAGES[self._random.integers(len(MESSAGES))])
-        for _ in range(self._random.integers(0, 3)):
-            key = list(message)[self._random.integers(len(message))]
-            message[key] = JUNK[self._random.integers(len(JUNK))]
-        text = bytearray(json.dumps(message).encode())
+    def _nonsense(self, message: dict[str, Any]) -> bytes:
+        """A message cut off, or with something in it that does not belong there."""
         if self._random.random() < 0.3:
-            place = self._random.integers(len(text))
-            letters = self._random.integers(32, 127, self._random.integers(0, 3))
-            text[place : place + self._random.integers(0, 3)] = bytes(letters.tolist())
-        if self._random.random() < 0.2:
-            del text[self._random.integers(1, len(text)) :]
+            text = json.dumps(message).encode()
+            return text[: self._random.integers(1, len(text))]
+        return self._wrong(message)
+
+    def _wrong(self, message: dict[str, Any]) -> bytes:
+        keys = [key for key in message if key in WRONG and message[key] != "hello"]
+        chosen = keys[self._random.integers(len(keys))]
+        return json.dumps(message | {chosen: WRONG[chosen]}).encode()
+
+    def _scribble(self, message: dict[str, Any]) -> bytes:
+        """A message with some letters changed; who knows what it says now."""
+        text = bytearray(json.dumps(message).encode())
+        place = self._random.integers(len(text))
+        letters = self._random.integers(32, 127, self._random.integers(0, 3))
+        text[place : place + self._random.integers(0, 3)] = bytes(letters.tolist())
         return bytes(text)
 
     def _bad_frame(self, seq: int) -> bytes:
@@ -172,6 +186,8 @@ class Visitor:
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE_SEC)
         self._received = b""
+        self.heard = False
+        """Whether the server has said what was waited for."""
 
     def __enter__(self) -> Self:
         shake_hands(self._socket)
@@ -197,6 +213,7 @@ class Visitor:
                 if opcode == CLOSE:
                     return int.from_bytes(data[:2], "big")
                 if text in data:
+                    self.heard = True
                     return None
         return None
 

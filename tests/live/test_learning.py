@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from estragon.errors import UserError
 from estragon.learn.block import Block
 from estragon.learn.kernels import estimate_advantages
 from estragon.learn.opponents import RivalPair, sides_of, sparring_partners
@@ -164,21 +165,42 @@ def test_clients_are_kept_apart_and_answered_together(monkeypatch: pytest.Monkey
         assert np.array_equal(mine, other)
 
 
-def test_only_what_the_server_plays_is_commanded_and_learned() -> None:
+def test_only_what_the_server_plays_is_learned() -> None:
     task = task_of()
     for controlled in ((True, False), (False, True)):
         trainer = PickyTrainer(task)
         brain = LearningBrain(trainer)
         brain.join(CLIENT, hello_of(task.rules, controlled=controlled))
-        arenas = arenas_of(task)
-        seekers = arenas.arenas["seeker"].astype(np.int8)
-        first = Decision(0, None, seekers, arenas.observations)
-        (actions,) = brain.decide([(CLIENT, first)])
-        for agent in range(2):
-            assert actions[:, agent].any() == controlled[agent]
-        play(brain, arenas, RECIPE.horizon)
+        play(brain, arenas_of(task), RECIPE.horizon)
         learned = [len(batch.features) > 0 for batch in trainer.delivered[0].batches]
         assert learned == list(controlled)
+
+
+def test_a_question_that_is_asked_again_counts_once() -> None:
+    """The server does so when one of several clients could not be answered."""
+    task = task_of()
+    trainers = [PickyTrainer(task), PickyTrainer(task)]
+    for trainer, times in zip(trainers, (1, 2), strict=True):
+        brain = LearningBrain(trainer)
+        brain.join(CLIENT, hello_of(task.rules))
+        arenas = arenas_of(task)
+        outcome = None
+        for seq in range(RECIPE.horizon + 1):
+            seekers = arenas.arenas["seeker"].astype(np.int8)
+            decision = Decision(seq, outcome, seekers, arenas.observations.copy())
+            for _ in range(times):
+                (actions,) = brain.decide([(CLIENT, decision)])
+            outcome = outcome_of(arenas.step(actions))
+    once, twice = (len(trainer.delivered) for trainer in trainers)
+    assert once == twice == 1
+
+
+def test_another_game_has_to_speak_json() -> None:
+    task = task_of()
+    task = replace(task, rules=task.rules.seen_by_another_game(7))
+    brain = LearningBrain(PickyTrainer(task))
+    with pytest.raises(UserError, match="json"):
+        brain.join(CLIENT, hello_of(task.rules))
 
 
 def test_without_training_nothing_is_learned() -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 SECONDS = 600.0
 FOR_EVER_SEC = 1e9
+SWITCH_SEC = 0.0005
+"""How long the learning thread may keep the server's thread from answering."""
 OPEN_BY_HAND = (
     "no Godot is started ({why}). The server stays up: open godot/project.godot in Godot 4.4 or "
     "newer, set training_mode of the node RLEnv, and run the main scene"
@@ -149,6 +151,7 @@ class Live:
         from estragon.live.logs import logging_to
         from estragon.live.server import HOST, LiveServer
 
+        sys.setswitchinterval(SWITCH_SEC)
         with contextlib.ExitStack() as stack:
             log = stack.enter_context(logging_to(folder / "server.log", shown=False))
             brains = stack.enter_context(learning_brains(session.trainer, self.output))

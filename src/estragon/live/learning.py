@@ -6,6 +6,7 @@ import numpy as np
 
 from estragon.errors import UserError
 from estragon.learn.opponents import RivalPair, sparring_partners
+from estragon.learn.policy import Policy
 from estragon.learn.rollout import decide_together
 from estragon.live.brain import Ask, Decision, Experience, Hello
 from estragon.live.seat import Seat
@@ -27,6 +28,8 @@ class LearningBrain:
         self._policies = trainer.spare_policies()
         self._version = trainer.load_newest(self._policies)
         self._seats: dict[int, Seat] = {}
+        self._spare: dict[int, list[Policy]] = {}
+        """For each client's earlier selves."""
         self._rivals: dict[int, RivalPair] = {}
         self._streams = Streams(self._policies, trainer)
         heading = trainer.task.rules.has_heading
@@ -39,9 +42,12 @@ class LearningBrain:
     def join(self, client: int, hello: Hello) -> None:
         """A client that sends decisions is there."""
         task, recipe = self._trainer.task, self._trainer.recipe
+        if not task.rules.has_heading:
+            raise UserError(f"observations of {hello.observation_size} numbers: say encoding json")
         if hello.rules != task.rules.rules:
             raise UserError(f"rules {hello.rules}; here {task.rules.rules} is learned")
         self._seats[client] = Seat(hello, task, recipe, self._policies, client)
+        self._spare[client] = self._trainer.spare_policies()
         self._draw_rivals(client)
 
     def decide(self, asked: Sequence[tuple[int, Decision]]) -> list[np.ndarray]:
@@ -56,11 +62,7 @@ class LearningBrain:
                 self._trainer.deliver(seat.harvest(patience))
                 self._draw_rivals(client)
             questions.append(seat.question(self._rivals[client], self._bots))
-        answers = decide_together(questions)
-        return [
-            self._seats[client].only_controlled(actions)
-            for (client, _), actions in zip(asked, answers, strict=True)
-        ]
+        return decide_together(questions)
 
     def act(self, asks: Sequence[Ask]) -> np.ndarray:
         """Actions (asks, 3) float32."""
@@ -74,6 +76,7 @@ class LearningBrain:
     def leave(self, client: int) -> None:
         """A client is gone; what it has not finished cannot be learned from."""
         self._seats.pop(client, None)
+        self._spare.pop(client, None)
         self._rivals.pop(client, None)
         self._streams.leave(client)
 
@@ -83,5 +86,4 @@ class LearningBrain:
 
     def _draw_rivals(self, client: int) -> None:
         """Earlier selves for one client's arenas, in policies of their own."""
-        spare = self._trainer.spare_policies()
-        self._rivals[client] = self._trainer.draw_rivals(spare, client)
+        self._rivals[client] = self._trainer.draw_rivals(self._spare[client], client)

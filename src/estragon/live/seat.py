@@ -30,9 +30,8 @@ class Seat:
         self._book = EpisodeBook(self._sides)
         self._ended: list[Episodes] = []
         self._policies = policies
-        self._controlled = np.array(hello.controlled, dtype=np.float32)[None, :, None]
-        self._owed = False
-        """Whether a decision was taken whose outcome is not known yet."""
+        self._asked: int | None = None
+        """The number of the decision that was asked for last."""
         arenas, size = hello.arenas, task.rules.observation.size
         self._observations = np.zeros((arenas, AGENTS, size), dtype=np.float32)
         self._seekers = np.zeros(arenas, dtype=np.int64)
@@ -56,12 +55,14 @@ class Seat:
 
     def see(self, decision: Decision) -> None:
         """Take note of what the last decision brought, and of what agents see now."""
+        if decision.seq == self._asked:
+            return  # asked again, because somebody else's question could not be answered
         self._decided_as[:] = self._seekers
         self._seekers[:] = decision.seekers
-        if decision.outcome is not None and self._owed and self._learns:
+        if decision.outcome is not None and self._asked is not None and self._learns:
             self._note(decision.outcome)
         self._observations[...] = decision.observations
-        self._owed = True
+        self._asked = decision.seq
 
     def harvest(self, patience: list[float]) -> Harvest:
         """What the last stretch brought; begins the next one.
@@ -82,11 +83,6 @@ class Seat:
         """What its arenas want to know."""
         players = Players(self._policies, rivals, bots, self._random)
         return Question(self._rollout, self._observations, self._seekers, players)
-
-    def only_controlled(self, actions: np.ndarray) -> np.ndarray:
-        """The actions, zeros where somebody else plays."""
-        own: np.ndarray = actions * self._controlled
-        return own
 
     def _note(self, outcome: Outcome) -> None:
         results = self._results

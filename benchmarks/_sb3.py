@@ -38,7 +38,9 @@ DEFAULT_ENV = "Estragon/TagSeeker-v0"
 TRIAL_UPDATES, TRIAL_HORIZON = 3, 4
 KL_SLACK = 1.5
 """SB3 stops an update at this many times its `target_kl`."""
-SB3_RECIPE = Recipe(arenas=512, horizon=64, epochs=4, minibatch=4096, learning_rate=7e-4)
+SB3_RECIPE = Recipe(
+    arenas=512, horizon=64, epochs=4, minibatch=4096, learning_rate=7e-4, entropy=0.003
+)
 """What was found to suit SB3's own policy: see docs/training.md."""
 
 

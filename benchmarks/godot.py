@@ -19,7 +19,7 @@ def measure(seconds: float) -> list[Figure]:
     project = import_project(paths.godot_project())
     figures = []
     for arenas in ARENAS:
-        rates = _run(project, arenas, seconds)
+        rates = play_bare(project, arenas, seconds)
         note = "movement, eyes, bodies; no wire"
         figures += [
             Figure(
@@ -53,7 +53,8 @@ def measure(seconds: float) -> list[Figure]:
     return figures
 
 
-def _run(project: Path, arenas: int, seconds: float) -> dict[str, float]:
+def play_bare(project: Path, arenas: int, seconds: float) -> dict[str, float]:
+    """Agent-decisions a second without a wire: of the `game`, and of the `bare` scene."""
     words: list[str | Path] = ["--headless", "--path", project, "--fixed-fps", "60"]
     words += ["-s", "res://tests/bench.gd", "--", str(arenas), str(seconds)]
     with (

@@ -64,6 +64,15 @@ def test_the_godot_figures_are_measured_in_godot(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_live_play_is_measured_beside_the_game_without_a_wire(tmp_path: Path) -> None:
+    output = tmp_path / "live.json"
+    assert main(["bench", "live", "--seconds", "0.3", "--output", str(output)]) == 0
+    figures = json.loads(output.read_text())
+    assert [figure["arenas"] for figure in figures] == [n for n in (1, 4, 16, 32) for _ in range(3)]
+    assert all(set(figure) == KEYS and figure["value"] > 0 for figure in figures)
+
+
+@pytest.mark.slow
 def test_training_is_measured_beside_stable_baselines(tmp_path: Path) -> None:
     output = tmp_path / "training.json"
     assert main(["bench", "training", "--seconds", "0.01", "--output", str(output)]) == 0

@@ -114,6 +114,8 @@ func take_charge(of: TagGame) -> String:
 	_players = TagPlayers.new()
 	add_child(_players)
 	_players.take_charge(game)
+	# The match never asks the bodies; where nobody sees them, their physics only takes time.
+	PhysicsServer3D.set_active(is_watched)
 	_started_msec = Time.get_ticks_msec()
 	if _options.text("server"):
 		client.url = _options.text("server")

@@ -109,6 +109,16 @@ func test_the_other_agent_may_be_a_bot() -> void:
 	check(absf(game.agents[1].velocity_x) + absf(game.agents[1].velocity_z) > 0.1, "the bot runs")
 
 
+func test_an_answer_that_does_not_come_is_not_waited_for_for_ever() -> void:
+	await _start_live([], {"training_mode": "1"})
+	_env.step_timeout_sec = 0.5
+	await _until(func() -> bool: return _client.state == RLClient.State.WAITING)
+	await frames(2)
+	check(_game.note.begins_with("no actions for decision 0 in 0.5 s: bots play"), _game.note)
+	await _until(func() -> bool: return _server.heard.size() == 3)
+	check_equal(_server.clients, 2, "it tries again")
+
+
 func test_a_wrong_answer_is_not_played() -> void:
 	await _start_live([], {"training_mode": "1"})
 	_server.say(PackedByteArray([0x41, 0, 1, 0]))

@@ -6,7 +6,6 @@ extends TagDriver
 ## the game waits for it; where somebody watches it draws on. Without a server bots play for whoever
 ## watches. The numbers below change the rules only where they are changed: see RLSettings.
 
-const STEP_TIMEOUT_SEC: float = 30.0
 ## How long the headless game waits before it looks whether its time is over.
 const PATIENCE_SEC: float = 0.25
 const IDLE_MSEC: int = 5
@@ -66,6 +65,8 @@ var progress_reward_scale: float:
 var train_duration: float = 0.0
 ## What the environment says, by the name of the export; the process's own unless set before.
 var variables: Dictionary[String, String] = RLSettings.of_process()
+## How long an answer may take before the connection is given up.
+var step_timeout_sec: float = 30.0
 ## Whether somebody watches, so that no frame may wait.
 var is_watched: bool = DisplayServer.get_name() != "headless"
 
@@ -245,8 +246,8 @@ func _hear() -> bool:
 		if _speech.error:
 			client.drop("the server said " + _speech.error)
 			return false
-	if client.state == RLClient.State.READY and _passed_sec(_asked_msec) > STEP_TIMEOUT_SEC:
-		client.drop("no actions for decision %d in %d s" % [_seq, int(STEP_TIMEOUT_SEC)])
+	if client.state == RLClient.State.READY and _passed_sec(_asked_msec) > step_timeout_sec:
+		client.drop("no actions for decision %d in %s s" % [_seq, step_timeout_sec])
 	return false
 
 

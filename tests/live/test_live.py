@@ -22,6 +22,7 @@ from tests.live.staging import ESTRAGON, Command
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ["--arenas", "4", "--update-rows", "256", "--port", "0"]
 LONG_SEC = 240.0
+STANDSTILL_SEC = 30.0
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
 
@@ -125,6 +126,21 @@ def test_a_killed_game_is_started_again_and_a_killed_run_goes_on(tmp_path: Path)
     assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
     assert not game_pids(tmp_path)
     assert len(list((tmp_path / "debug").iterdir())) == 2
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="/proc")
+@pytest.mark.parametrize("who", ["game", "server"])
+def test_half_a_minute_of_standing_still_is_survived(who: str, tmp_path: Path) -> None:
+    with live(tmp_path, "--seconds", "600") as command:
+        wait_for(lambda: len(metrics(tmp_path)) > 0, "episodes")
+        (game,) = game_pids(tmp_path)
+        stopped = game if who == "game" else command.process.pid
+        os.kill(stopped, signal.SIGSTOP)
+        time.sleep(STANDSTILL_SEC)
+        os.kill(stopped, signal.SIGCONT)
+        seen = len(metrics(tmp_path))
+        wait_for(lambda: len(metrics(tmp_path)) > seen + 5, "more episodes")
+        assert game_pids(tmp_path) == [game], "nobody had to be started again"
 
 
 @pytest.mark.parametrize(

@@ -380,6 +380,20 @@ def by_kernel(policy: Policy, features: np.ndarray, rewards: np.ndarray) -> np.n
     return kept
 
 
+def test_the_memory_of_agents_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = task_of().rules.observation.size
+    monkeypatch.setattr("estragon.live.streams.MOST_NUMBERS", 3 * 2 * 161 * size)
+    brain = LearningBrain(PickyTrainer(task_of()))
+    seen = observations(task_of().rules)[:5, 0]
+    for seq in range(3):
+        assert brain.act(asks_of(seen, seq)).shape == (5, 3)
+    known = [
+        brain.learn([Experience(CLIENT, f"Agent{k}", 2, None, None, 1.0, None, True, None, {})])
+        for k in (5, 4, 3, 2, 1)
+    ]
+    assert known == [1, 1, 1, 0, 0]
+
+
 def test_an_outcome_of_nothing_known_is_not_used() -> None:
     trainer = PickyTrainer(task_of())
     brain = LearningBrain(trainer)

@@ -22,6 +22,9 @@ REMEMBERED = 32
 """Decisions of an agent whose outcome may still be told."""
 STRETCH = 128
 """Decisions of an agent that are learned from together."""
+MOST_NUMBERS = 2**27
+"""Kept for all agents of a brain together; of more agents than that allows, the first are
+forgotten."""
 
 
 class Choice(NamedTuple):
@@ -81,6 +84,8 @@ class Streams:
         self._rules = trainer.task.rules
         self._is_seeker = self._rules.field("is_seeker").start if self._rules.has_heading else None
         self._streams: dict[tuple[int, str], Stream] = {}
+        numbers = 2 * (REMEMBERED + STRETCH + 1) * self._rules.observation.size
+        self._most = max(1, MOST_NUMBERS // numbers)
         self._episodes = JsonEpisodes(self._rules.physics.ticks_per_second)
         self._random = np.random.default_rng((trainer.task.seed, len(ROLES)))
 
@@ -135,7 +140,12 @@ class Streams:
         self._episodes.leave(client)
 
     def _stream(self, client: int, agent: str) -> Stream:
-        return self._streams.setdefault((client, agent), Stream())
+        key = client, agent
+        if key not in self._streams:
+            while len(self._streams) >= self._most:
+                del self._streams[next(iter(self._streams))]  # whoever came first
+            self._streams[key] = Stream()
+        return self._streams[key]
 
     def _role(self, observation: np.ndarray, stream: Stream) -> int:
         if self._is_seeker is None:

@@ -104,7 +104,8 @@ func send(message: Variant) -> void:
 	else:
 		sent = _peer.send(message)
 	if sent != OK:
-		drop("cannot send: %s" % error_string(sent))
+		var open: bool = _peer.get_ready_state() == WebSocketPeer.STATE_OPEN and sent != FAILED
+		drop("cannot send: %s" % error_string(sent) if open else _how_it_closed())
 		return
 	_peer.poll()
 

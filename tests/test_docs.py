@@ -28,7 +28,7 @@ RUN_ELSEWHERE = {
 }
 
 
-A_SHORT_RUN = "--steps 20000 --arenas 64 --horizon 8 --minibatch 256 --probe-steps 2000"
+A_SHORT_RUN = "--steps 20000 --arenas 512 --horizon 16 --minibatch 256 --probe-steps 2000"
 
 
 def words_of(command: str, folder: Path) -> list[str]:

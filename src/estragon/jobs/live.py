@@ -2,9 +2,9 @@
 
 import contextlib
 import dataclasses
+import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,7 +13,7 @@ import tyro
 
 from estragon.check.debug_bundle import collect
 from estragon.errors import UserError
-from estragon.files import ensure_writable
+from estragon.files import ensure_writable, new_folder
 from estragon.interrupts import StopRequest, deferred_interrupts
 from estragon.live.limits import PORT
 from estragon.live.rounds import Round, alternating, rounds_of
@@ -79,11 +79,12 @@ class Live:
     def run(self) -> int:
         """Serve, play, learn, and leave everything where it can be found."""
         roles, seconds = self._plan()
-        folder = _new_folder(self.output / "debug")
+        folder = new_folder(self.output / "debug")
         try:
             with contextlib.ExitStack() as alone:
                 session = self._session(seconds, alone)
-                return self._train(session, rounds_of(roles, session.seconds_left), folder)
+                rounds = rounds_of(roles, session.seconds_left)
+                return self._train(session, rounds, folder)
         finally:
             collect(folder, {}, root=self.output)
             print(f"logs, metrics and policies are in {folder}", file=sys.stderr)
@@ -108,16 +109,15 @@ class Live:
 
     def _session(self, seconds: float, alone: contextlib.ExitStack) -> "LiveSession":
         from estragon.learn.run_folder import RunFolder
-        from estragon.live.session import RECIPE, LiveSession, start_live_session
+        from estragon.live.session import APPROACH, RECIPE, LiveSession, start_live_session
 
         ensure_writable(self.output / "trainer" / "policy.pt")
         if self.resume:
             folder = RunFolder.find(self.output, "latest")
             alone.enter_context(locked(folder.lock, timeout_sec=0.0))
-            session = LiveSession.resume(folder, None)
-            if not isinstance(session, LiveSession):
-                raise UserError(f"{folder.path}: not a live run")
-            return session
+            if folder.path.parent.name != APPROACH:
+                raise UserError(f"--resume: the latest run, {folder.path}, is not a live one")
+            return LiveSession.resume(folder, None)
         recipe = dataclasses.replace(RECIPE, **self._update_size(RECIPE.horizon))
         session = start_live_session(
             self.output, self._task(), recipe, max(1, round(seconds)), self.warm_start
@@ -160,7 +160,7 @@ class Live:
             display = stack.enter_context(Display(session))
             stop = stack.enter_context(deferred_interrupts(display.say))
             display.say(f"listening on ws://{HOST}:{server.port}; logs are in {folder}")
-            games = self._games(rounds, folder, server.port, display.say)
+            games = self._games(session, rounds, folder, server.port, display.say)
             if games is not None:
                 stack.enter_context(games)
                 session.games = f"{1 if self.watch else self.arenas} arenas in Godot"
@@ -184,8 +184,14 @@ class Live:
         return 0
 
     def _games(
-        self, rounds: list[Round], folder: Path, port: int, say: Callable[[str], None]
+        self,
+        session: "LiveSession",
+        rounds: list[Round],
+        folder: Path,
+        port: int,
+        say: Callable[[str], None],
     ) -> "Games | None":
+        """Godot with the game that the run was begun with."""
         from estragon.live.games import Games
         from estragon.live.server import HOST
 
@@ -193,10 +199,11 @@ class Live:
             "--live=1",
             f"--server=ws://{HOST}:{port}",
             f"--arenas={1 if self.watch else self.arenas}",
-            f"--seed={self.seed}",
+            f"--seed={session.task.seed}",
+            f"--rules={session.task.rules.rules}",
         ]
-        options += [f"--layout={self.layout}"] if self.layout else []
-        options += [f"--rules={self.rules}"] if self.rules else []
+        about = json.loads(session.folder.metadata.read_text(encoding="utf-8"))
+        options += [f"--layout={about['layout']}"] if about["layout"] else []
         if not self.godot:
             say(OPEN_BY_HAND.format(why="--no-godot"))
             return None
@@ -218,17 +225,3 @@ class Until(StopRequest):
         """Whether it is time."""
         over = self._games is not None and self._games.over
         return self._asked.made or over or self._server.ended
-
-
-def _new_folder(root: Path) -> Path:
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    for attempt in range(1000):
-        path = root / (stamp if attempt == 0 else f"{stamp}-{attempt}")
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise UserError(f"cannot make {path}: {error.strerror or error}") from error
-        return path
-    raise UserError(f"cannot find a name for a folder in {root}")

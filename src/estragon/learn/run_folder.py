@@ -1,12 +1,11 @@
 """Where a run keeps its things, under names that other tools know."""
 
 import contextlib
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from estragon.errors import UserError
-from estragon.files import write_whole
+from estragon.files import new_folder, write_whole
 
 LOGS = Path("trainer") / "logs"
 
@@ -22,18 +21,7 @@ class RunFolder:
     @classmethod
     def new(cls, root: Path, approach: str) -> "RunFolder":
         """A folder that no run has used."""
-        runs = root / LOGS / "runs" / approach
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        for attempt in range(1000):
-            path = runs / (stamp if attempt == 0 else f"{stamp}-{attempt}")
-            try:
-                path.mkdir(parents=True)
-            except FileExistsError:
-                continue
-            except OSError as error:
-                raise UserError(f"cannot make {path}: {error.strerror or error}") from error
-            return cls(root, path)
-        raise UserError(f"cannot find a name for a run in {runs}")
+        return cls(root, new_folder(root / LOGS / "runs" / approach))
 
     @classmethod
     def find(cls, root: Path, name: str) -> "RunFolder":

@@ -4,6 +4,7 @@ What is learned from what was played depends on the seed, the recipe and the tor
 every chance is drawn from a generator named after the seed, the update and its purpose.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +57,7 @@ class Update:
     learning_rate: float
 
 
-class SelfPlay:
+class SelfPlay(ABC):
     """Both learners, their league, and how far they are."""
 
     def __init__(self, task: Task, recipe: Recipe, device: torch.device) -> None:
@@ -88,19 +89,20 @@ class SelfPlay:
         self.learning = [SEEKER, HIDER] if task.role == "both" else [ROLES.index(task.role)]
 
     @property
+    @abstractmethod
     def progress(self) -> float:
         """The share of the budget that is spent, 0 to 1."""
-        raise NotImplementedError
 
     @property
     def done(self) -> bool:
         """Whether the budget is spent."""
         return self.progress >= 1.0
 
+    @abstractmethod
     def update(self) -> Update | None:
         """Learn from what was played; None when there is not enough of it yet."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of everything that was started."""
 

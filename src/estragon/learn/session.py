@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 import msgspec
 import torch
@@ -84,7 +84,7 @@ class Session:
         self._saved_at = time.monotonic()
 
     @classmethod
-    def resume(cls, folder: RunFolder, device: torch.device | None) -> "Session":
+    def resume(cls, folder: RunFolder, device: torch.device | None) -> Self:
         """Take up a run where its last checkpoint left it."""
         saved = load_checkpoint(folder.state)
         try:

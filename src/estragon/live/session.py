@@ -18,6 +18,7 @@ from estragon.tag.policy_files import load_policies
 from estragon.tag.roles import Role
 
 FOR_EVER_SEC = 10**9
+APPROACH = "ppo-live"
 RECIPE = Recipe(
     arenas=64,
     horizon=128,
@@ -97,7 +98,7 @@ def start_live_session(
     if warm_start is not None:
         start = load_policies(warm_start, task.rules)
         recipe = replace(recipe, learning_rate=GENTLE_LEARNING_RATE)
-    folder = RunFolder.new(root, "ppo-live")
+    folder = RunFolder.new(root, APPROACH)
     device = torch.device("cpu")
     session = LiveSession(folder, task, recipe, seconds, device, Threads(1, 1), start)
     session.save()

@@ -126,6 +126,9 @@ class LiveTrainer(SelfPlay):
         seconds = self._updated_at - before
         return Update(number, self.agent_steps, seconds, episodes, losses, rate)
 
+    def close(self) -> None:
+        """Whoever plays was not started here."""
+
     def load_newest(self, policies: list[Policy]) -> int:
         """Bring `policies` up to what was learned last; which version that is."""
         with self._arrived:

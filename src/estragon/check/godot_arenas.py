@@ -136,7 +136,7 @@ class GodotArenas:
                 self._channel.close()
                 raise UserError(f"Godot plays with {key} {hello.get(key)}, Python with {value}")
 
-    def _decode(self, frame: memoryview, *, restart: bool) -> Results:
+    def _decode(self, frame: bytearray, *, restart: bool) -> Results:
         count, size = self.count, self.rules.observation.size
         place = 0
 

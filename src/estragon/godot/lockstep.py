@@ -6,12 +6,12 @@ is answered by one frame. Says nothing about what the frames mean.
 
 import json
 import socket
-import struct
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from estragon.godot.channel import Channel, ChannelClosedError, ChannelError, ChannelTimeoutError
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
@@ -19,8 +19,6 @@ from estragon.godot.supervised import GodotError
 
 START_TIMEOUT_SEC = 60.0
 STEP_TIMEOUT_SEC = 60.0
-LARGEST_FRAME = 256 * 2**20
-LENGTH = struct.Struct("<I")
 POLL_SEC = 0.25
 
 
@@ -46,7 +44,7 @@ class Lockstep:
         self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="estragon-")
         folder = folder or Path(self._temporary.name if self._temporary else "")
         self._step_timeout_sec = step_timeout_sec
-        self._connection: socket.socket | None = None
+        self._channel: Channel | None = None
         godot = require_godot()
         project = import_project(project, godot=godot)
         listener = socket.create_server(("127.0.0.1", 0), backlog=1)
@@ -58,11 +56,11 @@ class Lockstep:
         )
         try:
             with listener:
-                self._connection = self.process.wait_for(
+                connection = self.process.wait_for(
                     "it to connect", lambda: _accept(listener), START_TIMEOUT_SEC
                 )
-            self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.hello: dict[str, Any] = json.loads(bytes(self._receive("its introduction")))
+            self._channel = Channel(connection)
+            self.hello: dict[str, Any] = json.loads(self._receive(self._channel, "its introduction"))
         except BaseException:
             self.close()
             raise
@@ -75,56 +73,36 @@ class Lockstep:
         """Close it."""
         self.close()
 
-    def ask(self, frame: bytes, what: str) -> memoryview:
+    def ask(self, frame: bytes, what: str) -> bytearray:
         """Send one frame and wait for the answer; `what` is for the message if none comes."""
+        if self._channel is None:
+            raise self.process.error("the channel is closed")
         try:
-            if self._connection is None:
-                raise self.process.error("the channel is closed")
-            self._connection.settimeout(self._step_timeout_sec)
-            self._connection.sendall(LENGTH.pack(len(frame)) + frame)
-        except OSError as error:
+            self._channel.send(frame, self._step_timeout_sec)
+        except ChannelError as error:
             raise self._broken(what) from error
-        return self._receive(what)
+        return self._receive(self._channel, what)
 
     def close(self) -> None:
         """End the game and everything that belongs to it."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
         self.process.stop()
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None
 
-    def _receive(self, what: str) -> memoryview:
-        length = LENGTH.unpack(self._receive_bytes(LENGTH.size, what))[0]
-        if length > LARGEST_FRAME:
-            raise self.process.error(f"sent a frame of {length} bytes for {what}")
-        return self._receive_bytes(length, what)
-
-    def _receive_bytes(self, count: int, what: str) -> memoryview:
-        data = memoryview(bytearray(count))
-        got = 0
-
-        def more() -> bool:
-            nonlocal got
-            if self._connection is None:
-                raise self.process.error("the channel is closed")
-            self._connection.settimeout(POLL_SEC)
-            try:
-                received = self._connection.recv_into(data[got:])
-            except TimeoutError:
-                return False
-            except OSError as error:
-                raise self._broken(what) from error
-            if received == 0:
-                raise self._broken(what)
-            got += received
-            return True
-
-        while got < count:
-            self.process.wait_for(what, more, self._step_timeout_sec)
-        return data
+    def _receive(self, channel: Channel, what: str) -> bytearray:
+        try:
+            return channel.receive(self._step_timeout_sec)
+        except ChannelClosedError as error:
+            raise self._broken(what) from error
+        except ChannelTimeoutError as error:
+            waited = f"waited {self._step_timeout_sec:g} s for {what}, in vain"
+            raise self.process.error(waited) from error
+        except ChannelError as error:
+            raise self.process.error(f"sent {error} for {what}") from error
 
     def _broken(self, what: str) -> GodotError:
         self.process.stop()

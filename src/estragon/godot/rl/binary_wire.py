@@ -1,0 +1,166 @@
+"""The encoding `binary1` of godot_rl_protocol.md: packed numbers, one buffer a message."""
+
+import struct
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from estragon.godot.channel import LENGTH
+from estragon.godot.rl.messages import Joined, check_depth, decode, encode
+from estragon.godot.rl.outcome import LAST, LEFT, BadMessageError, Outcome, Sight
+from estragon.godot.rl.roster import MOST_AGENTS, Agent, Roster
+from estragon.godot.rl.spaces import SpaceError, read_spaces
+
+HEADER = struct.Struct("<BBHI")
+"""Kind, flags, zeros, rows."""
+ACTIONS, RESET, STEP = 0x41, 0x52, 0x53
+JOINED, INFOS, MASKS = 1, 2, 4
+STATES = bytes(range(16))
+FLOAT32, UINT8 = np.dtype("<f4"), np.dtype("u1")
+JOINERS = msgspec.json.Decoder(list[Joined])
+INFO_LIST = msgspec.json.Decoder(list[dict[str, Any]])
+
+
+class BinaryWire:
+    """Writes what one game is told, and reads what it answers."""
+
+    encoding = "binary1"
+
+    def __init__(self, roster: Roster) -> None:
+        self.roster = roster
+        self._newest_id = max((agent.id for agent in roster.agents), default=-1)
+        self._prepare_actions()
+
+    def reset(self, seed: int | None) -> bytes:
+        """A frame that asks for new episodes, with its length."""
+        message = {"type": "reset"} if seed is None else {"type": "reset", "seed": seed}
+        text = encode(message)
+        return LENGTH.pack(len(text)) + text
+
+    def actions(self, numbers: np.ndarray) -> bytearray:
+        """A frame with all agents' actions, with its length; valid until the next one."""
+        self._numbers[:] = numbers.reshape(-1)
+        return self._frame
+
+    def read(self, frame: bytearray, *, reset: bool) -> Outcome:
+        """What came of it; the roster is then of those who play on."""
+        expected = RESET if reset else STEP
+        if len(frame) < HEADER.size:
+            raise BadMessageError(f"{len(frame)} bytes are no message")
+        kind, flags, zeros, rows = HEADER.unpack_from(frame)
+        if kind != expected:
+            raise BadMessageError(f"kind {kind:#x} where {expected:#x} was due")
+        if flags & ~(JOINED | INFOS | MASKS) or zeros:
+            raise BadMessageError(f"flags {flags:#x} and {zeros:#x} mean nothing")
+        if rows > MOST_AGENTS:
+            raise BadMessageError(f"{rows} agents, of which there are at most {MOST_AGENTS}")
+        sections = Sections(frame, HEADER.size)
+        joined: tuple[Agent, ...] = ()
+        if flags & JOINED:
+            joined = self._read_joined(sections.text())
+        roster = self.roster.joined_by(joined)
+        if len(roster) != rows:
+            raise BadMessageError(f"{rows} rows for {len(roster)} agents")
+        rewards = sections.take(FLOAT32, rows)
+        states = sections.take(UINT8, rows)
+        quiet = not states.any()
+        if not quiet and states.tobytes().translate(None, STATES):
+            raise BadMessageError(f"state {states.max()} means nothing")
+        last_rows = None if quiet else np.flatnonzero(states & LAST)
+        ended = None if last_rows is None or not len(last_rows) else roster.only(last_rows)
+        numbers = sections.take(FLOAT32, int(roster.numbers[-1]))
+        last_numbers = sections.take(FLOAT32, int(ended.numbers[-1])) if ended else None
+        images = sections.take(UINT8, int(roster.image_bytes[-1]))
+        last_images = sections.take(UINT8, int(ended.image_bytes[-1])) if ended else None
+        masks = sections.take(UINT8, int(roster.mask_bytes[-1])) if flags & MASKS else None
+        infos = _read_infos(sections.text(), rows) if flags & INFOS else None
+        sections.finish()
+        last = None
+        if ended is not None and last_numbers is not None and last_images is not None:
+            last = Sight(ended, last_numbers, last_images)
+        outcome = Outcome(
+            roster=roster,
+            joined=len(joined),
+            rewards=rewards,
+            states=states,
+            seen=Sight(roster, numbers, images),
+            last=last,
+            masks=masks,
+            infos=infos,
+        )
+        outcome.check()
+        if joined or (not quiet and (states & LEFT).any()):
+            self.roster = outcome.next_roster()
+            self._newest_id = max([self._newest_id, *(agent.id for agent in joined)])
+            self._prepare_actions()
+        return outcome
+
+    def _prepare_actions(self) -> None:
+        head = HEADER.pack(ACTIONS, 0, 0, len(self.roster))
+        size = HEADER.size + 4 * int(self.roster.actions[-1])
+        self._frame = bytearray(LENGTH.size + size)
+        self._frame[: LENGTH.size + HEADER.size] = LENGTH.pack(size) + head
+        self._numbers = np.frombuffer(self._frame, FLOAT32, offset=LENGTH.size + HEADER.size)
+
+    def _read_joined(self, text: memoryview) -> tuple[Agent, ...]:
+        agents: list[Agent] = []
+        newest = self._newest_id
+        for joined in decode(JOINERS, text):
+            if joined.id <= newest:
+                raise BadMessageError(f"agent {joined.id} joined, but that id is used up")
+            newest = joined.id
+            try:
+                spaces = read_spaces(
+                    joined.observation_space,
+                    joined.action_space,
+                    joined.action_mask,
+                    trusted_images=True,
+                )
+            except SpaceError as error:
+                raise BadMessageError(f"agent {joined.id} joined: {error}") from error
+            for known in (*self.roster.agents[:1], *agents):
+                if known.spaces == spaces:
+                    spaces = known.spaces
+            agents.append(Agent(joined.id, joined.policy, spaces))
+        return tuple(agents)
+
+
+class Sections:
+    """The sections of a frame one after the other, each at a multiple of 4 bytes."""
+
+    def __init__(self, frame: bytearray, at: int) -> None:
+        self._frame, self._at = frame, at
+
+    def take(self, kind: np.dtype[Any], count: int) -> np.ndarray:
+        """The next section, of which the length is known."""
+        end = self._at + kind.itemsize * count
+        if end > len(self._frame):
+            raise BadMessageError(f"{len(self._frame)} bytes, but at least {end} were due")
+        found = np.frombuffer(self._frame, kind, count, self._at)
+        self._at = (end + 3) & ~3
+        return found
+
+    def text(self) -> memoryview:
+        """The next section, which begins with its length."""
+        if self._at + LENGTH.size > len(self._frame):
+            raise BadMessageError(f"{len(self._frame)} bytes end before a text's length")
+        (length,) = LENGTH.unpack_from(self._frame, self._at)
+        start, end = self._at + LENGTH.size, self._at + LENGTH.size + length
+        if end > len(self._frame):
+            raise BadMessageError(f"a text of {length} bytes ends behind the message")
+        self._at = (end + 3) & ~3
+        return memoryview(self._frame)[start:end]
+
+    def finish(self) -> None:
+        """Nothing may follow but what fills the last section up."""
+        if len(self._frame) > self._at:
+            raise BadMessageError(f"{len(self._frame) - self._at} bytes too many")
+
+
+def _read_infos(text: memoryview, rows: int) -> list[dict[str, Any]]:
+    infos: list[dict[str, Any]] = decode(INFO_LIST, text)
+    if len(infos) != rows:
+        raise BadMessageError(f"{len(infos)} infos for {rows} agents")
+    check_depth(infos)
+    return infos

@@ -1,0 +1,29 @@
+"""Games that are programs of their own, to be given as `env_path`."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+PEERS = Path(__file__).with_name("peers")
+
+
+@pytest.fixture
+def old_game(tmp_path: Path) -> Path:
+    """A game of version 0.7, in a folder with a space in its name."""
+    return program(tmp_path, "old_game")
+
+
+@pytest.fixture
+def new_game(tmp_path: Path) -> Path:
+    """A game that speaks binary1, in a folder with a space in its name."""
+    return program(tmp_path, "new_game")
+
+
+def program(folder: Path, name: str) -> Path:
+    """A peer as an executable."""
+    path = folder / "my games" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PEERS / name}.py" "$@"\n')
+    path.chmod(0o755)
+    return path

@@ -46,7 +46,7 @@ def observations(spaces: Spaces, numbers: np.ndarray, images: np.ndarray) -> dic
         if seen.kind == "image":
             found[seen.key] = images[..., place : place + seen.size].reshape(*batch, *seen.shape)
         elif seen.kind == "discrete":
-            found[seen.key] = numbers[..., place].astype(np.int64)
+            found[seen.key] = numbers[..., place].astype(np.int64)[()]  # a number if it is one
         else:
             found[seen.key] = numbers[..., place : place + seen.size].reshape(*batch, *seen.shape)
     return found

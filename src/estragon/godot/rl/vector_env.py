@@ -43,6 +43,7 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
             key: the one observation to give, instead of a dict of all.
             options: of `Launch`.
         """
+        self.closed = True  # until there is something to close
         self._batch = Batch(Launch(env_path, **options))
         try:
             spaces = self._batch.spaces
@@ -51,6 +52,7 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
         except BaseException:
             self._batch.games.close()
             raise
+        self.closed = False
         self.num_envs = self._batch.count
         self.agent_policy_names = self._batch.policies
         self.single_observation_space = self._eyes.space

@@ -10,7 +10,7 @@ import sys
 
 MASK = 0xFFFFFFFF
 NUMBERS = 5
-IMAGE = [4, 5, 3]
+IMAGE = [36, 40, 3]
 NEAR = 6
 ACTIONS = {
     "box": {"move": ("continuous", 2)},

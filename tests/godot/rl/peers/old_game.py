@@ -55,7 +55,7 @@ def main() -> None:
         elif message["type"] == "env_info":
             seen, does = observation_space(kind), action_space(kind)
             if kind == "image":
-                seen["camera_2d"]["size"] = [3, 4, 5]  # as the old addon says it, wrongly
+                seen["camera_2d"]["size"] = [3, 36, 40]  # as the old addon says it, wrongly
             answer = {"type": "env_info", "n_agents": len(agents)}
             if form == "single":
                 answer |= {"observation_space": seen, "action_space": does}

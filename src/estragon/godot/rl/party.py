@@ -1,0 +1,147 @@
+"""The agents of one game by name, each with spaces of its own, in episodes of the whole.
+
+An episode lasts from a reset until no agent is left in it. An agent whose own episode ends is out
+of it, and does nothing (all zeros) until the next reset. Who joins is in it from then on.
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from estragon.errors import UserError
+from estragon.godot.rl.faces import Eyes, Hands, Masks
+from estragon.godot.rl.games import Games
+from estragon.godot.rl.launch import Launch
+from estragon.godot.rl.outcome import ENDED, LAST, LEFT, TERMINATED, TRUNCATED, Outcome
+from estragon.godot.rl.policies import name_of
+from estragon.godot.rl.roster import Roster
+from estragon.godot.rl.spaces import Spaces
+
+Results = tuple[
+    dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
+]
+
+
+class Party:
+    """One game, and who is in the episode."""
+
+    def __init__(
+        self, env_path: str | os.PathLike[str] | None, key: str | None, options: dict[str, Any]
+    ) -> None:
+        """Start the game, or wait for the editor."""
+        launch = Launch(env_path, **options)
+        if launch.n_parallel != 1:
+            raise UserError("n_parallel: this environment is one game; make several of them")
+        self._key = key
+        self.games = Games(launch)
+        self.names: list[str] = []
+        """Who is in the episode."""
+        self.known: list[str] = []
+        """Whoever was seen so far."""
+        self._faces: dict[Spaces, tuple[Eyes, Hands, Masks]] = {}
+        self.faces: dict[str, tuple[Eyes, Hands, Masks]] = {}
+        """By name."""
+        self._before: dict[str, Any] = {}
+        try:
+            self._get_to_know(self._roster)
+        except BaseException:
+            self.games.close()
+            raise
+
+    @property
+    def _roster(self) -> Roster:
+        return self.games.rosters[0]
+
+    def reset(self, seed: int | None) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Begin an episode of the whole: observations and infos of all."""
+        (outcome,) = self.games.reset(seed)
+        self._get_to_know(self._roster)
+        self.names = [name_of(agent) for agent in self._roster.agents]
+        rows = np.flatnonzero(outcome.states & LEFT == 0)
+        seen = {
+            name: self._see(outcome.seen.row(int(row)))
+            for name, row in zip(self.names, rows, strict=True)
+        }
+        self._before = seen
+        infos = {
+            name: self._info(outcome, row) for name, row in zip(self.names, rows, strict=True)
+        }
+        return dict(seen), infos
+
+    def step(self, actions: dict[str, Any]) -> Results:
+        """One action of everybody in the episode."""
+        before = self._roster
+        numbers = np.zeros(int(before.actions[-1]), np.float32)
+        for row, agent in enumerate(before.agents):
+            name = name_of(agent)
+            if name in self.names:
+                if name not in actions:
+                    raise UserError(f"no action for {name}")
+                hands = self.faces[name][1]
+                place = int(before.actions[row])
+                numbers[place : place + agent.spaces.action_width] = hands.rows(actions[name], 1)[0]
+        self.games.send([numbers])
+        (outcome,) = self.games.gather()
+        return self._read(before, outcome)
+
+    def _read(self, before: Roster, outcome: Outcome) -> Results:
+        seen: dict[str, Any] = {}
+        rewards: dict[str, float] = {}
+        terminated: dict[str, bool] = {}
+        truncated: dict[str, bool] = {}
+        infos: dict[str, dict[str, Any]] = {}
+        self._get_to_know(outcome.roster)
+        last_row = np.cumsum(outcome.states & LAST != 0) - 1
+        playing = set(self.names)
+        for row, agent in enumerate(outcome.roster.agents):
+            name, state = name_of(agent), int(outcome.states[row])
+            new = row >= len(before)
+            if new and outcome.lost:
+                break  # the same names again: they are out of this episode
+            if not new and name not in playing:
+                continue
+            over = bool(state & (ENDED | LEFT))
+            rewards[name] = float(outcome.rewards[row])
+            terminated[name] = bool(state & TERMINATED)
+            # Who leaves without an end of the episode is cut off.
+            truncated[name] = bool(state & TRUNCATED) or (over and not state & TERMINATED)
+            infos[name] = self._info(outcome, row)
+            if state & LAST and outcome.last is not None:
+                seen[name] = self._see(outcome.last.row(int(last_row[row])))
+            elif state & ENDED:
+                seen[name] = self._before[name]
+                infos[name]["final_obs_missing"] = True
+            else:
+                seen[name] = self._see(outcome.seen.row(row))
+            if over:
+                infos[name].pop("seed", None)  # of an episode that nobody here will see
+                infos[name].pop("action_mask", None)
+            if state & LEFT:
+                infos[name]["agent_left"] = True
+        self._before = seen
+        self.names = [name for name in seen if not (terminated[name] or truncated[name])]
+        return dict(seen), rewards, terminated, truncated, infos
+
+    def _see(self, seen: dict[str, np.ndarray]) -> Any:
+        return seen if self._key is None else seen[self._key]
+
+    def _info(self, outcome: Outcome, row: int) -> dict[str, Any]:
+        info = dict(outcome.infos[row]) if outcome.infos else {}
+        agent = outcome.roster.agents[row]
+        masks = self._faces[agent.spaces][2]
+        if masks.are_told and outcome.masks is not None:
+            first = int(outcome.roster.mask_bytes[row])
+            told = outcome.masks[first : first + agent.spaces.mask_bytes]
+            info["action_mask"] = masks.all_choices(told[None])[0].astype(np.int8)
+        return info
+
+    def _get_to_know(self, roster: Roster) -> None:
+        for agent in roster.agents:
+            name = name_of(agent)
+            if name not in self.faces:
+                spaces = agent.spaces
+                if spaces not in self._faces:
+                    self._faces[spaces] = Eyes(spaces, self._key), Hands(spaces), Masks(spaces)
+                self.faces[name] = self._faces[spaces]
+                self.known.append(name)

@@ -48,6 +48,9 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("godot", "doctor"): Verb(
         "estragon.godot.commands", "GodotDoctor", "check that Godot is there and starts"
     ),
+    ("godot", "probe"): Verb(
+        "estragon.godot.rl.probe", "GodotProbe", "play any game at random, and say what is noticed"
+    ),
     ("parity",): Verb("estragon.check.parity", "Parity", "the same actions in both engines"),
     ("replay",): Verb(
         "estragon.show.frames.commands", "ShowReplay", "show a logged match again, in a window"

@@ -33,7 +33,7 @@ class Channel:
         self._connection = connection
         self._ahead = memoryview(bytearray(READ_AHEAD))
         self._have = 0
-        self._frame: memoryview | None = None  # one that is longer than what is read ahead
+        self._frame: bytearray | None = None  # one that is longer than what is read ahead
         self._filled = 0
 
     def fileno(self) -> int:
@@ -66,10 +66,10 @@ class Channel:
 
     def read(self, timeout_sec: float) -> None:
         """Take in what has come, waiting for it if need be."""
-        target = self._ahead[self._have :] if self._frame is None else self._frame[self._filled :]
+        to, at = (self._ahead, self._have) if self._frame is None else (self._frame, self._filled)
         try:
             self._connection.settimeout(timeout_sec)
-            count = self._connection.recv_into(target)
+            count = self._connection.recv_into(memoryview(to)[at:])
         except TimeoutError as error:
             raise ChannelTimeoutError("no answer") from error
         except OSError as error:
@@ -86,8 +86,7 @@ class Channel:
         if self._frame is not None:
             if self._filled < len(self._frame):
                 return None
-            whole = self._frame.obj
-            self._frame = None
+            whole, self._frame = self._frame, None
             return whole
         if self._have < LENGTH.size:
             return None
@@ -102,7 +101,7 @@ class Channel:
             self._have -= end
             return whole
         if end > len(self._ahead):
-            self._frame = memoryview(bytearray(length))
+            self._frame = bytearray(length)
             self._filled = self._have - LENGTH.size
             self._frame[: self._filled] = self._ahead[LENGTH.size : self._have]
             self._have = 0

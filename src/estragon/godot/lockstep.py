@@ -60,7 +60,9 @@ class Lockstep:
                     "it to connect", lambda: _accept(listener), START_TIMEOUT_SEC
                 )
             self._channel = Channel(connection)
-            self.hello: dict[str, Any] = json.loads(self._receive(self._channel, "its introduction"))
+            self.hello: dict[str, Any] = json.loads(
+                self._receive(self._channel, "its introduction")
+            )
         except BaseException:
             self.close()
             raise

@@ -24,6 +24,7 @@ def program(folder: Path, name: str) -> Path:
     """A peer as an executable."""
     path = folder / "my games" / name
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PEERS / name}.py" "$@"\n')
+    root, python = PEERS.parents[3], sys.executable
+    path.write_text(f'#!/bin/sh\nPYTHONPATH="{root}" exec "{python}" "{PEERS / name}.py" "$@"\n')
     path.chmod(0o755)
     return path

@@ -34,6 +34,7 @@ def test_every_number_is_as_it_must_be(new_game: Path, old_game: Path, old: bool
             seen, rewards, dones, infos = env.step(actions)
             assert rewards.tolist() == [each["reward"] for each in right]
             assert dones.tolist() == [each["last"] is not None for each in right]
+            assert isinstance(seen, np.ndarray)
             assert np.allclose(seen, [each["next"] for each in right], atol=1e-5)
             for seat, each in enumerate(right):
                 assert ("terminal_observation" in infos[seat]) == dones[seat]
@@ -64,6 +65,7 @@ def test_mixed_actions_are_segments_of_one_box(new_game: Path) -> None:
         first = [0.1, 0.2, 0.9, 0.5, -0.5, -0.1, -0.2]
         second = [0.3, 0.2, 0.1, -1.0, 1.0, 0.0, 0.4]
         seen, _, _, _ = env.step(np.array([first, second], np.float32))
+        assert isinstance(seen, np.ndarray)
         assert np.allclose(seen[:, 4], [2 + 2 * 0.5 - 3 * 0.5 + 0, 0 - 2 + 3 + 4 * 1])
 
 

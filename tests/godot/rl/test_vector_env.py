@@ -217,9 +217,7 @@ def test_call(game: Any) -> None:
         ("mixed", {"turn": [0, 0]}, "expected a value for 'move'"),
     ],
 )
-def test_actions_that_make_no_sense(
-    new_game: Path, kind: str, actions: Any, says: str
-) -> None:
+def test_actions_that_make_no_sense(new_game: Path, kind: str, actions: Any, says: str) -> None:
     with closing(GodotEnv(new_game, arguments={"kind": kind})) as env:
         env.reset()
         with pytest.raises(UserError, match=says):

@@ -69,7 +69,8 @@ class Visitors:
                 channel.close()
 
     def _look(self) -> tuple[Channel, EnvInfo] | None:
-        ready, _, _ = select.select([self._listener, *self._waiting], [], [], POLL_SEC)
+        everybody: list[socket.socket | Channel] = [self._listener, *self._waiting]
+        ready, _, _ = select.select(everybody, [], [], POLL_SEC)
         for who in ready:
             if isinstance(who, Channel):
                 if info := self._listen_to(who):

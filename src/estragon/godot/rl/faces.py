@@ -35,9 +35,7 @@ class Hands:
         self._width = spaces.action_width
         self.space = _action_space(spaces.actions)
         choices = [action.size for action in spaces.actions if action.kind == "discrete"]
-        columns = [
-            place for action, place in spaces.action_places() if action.kind == "discrete"
-        ]
+        columns = [place for action, place in spaces.action_places() if action.kind == "discrete"]
         self._columns, self._choices = np.array(columns, np.int64), np.array(choices)
 
     def rows(self, actions: Any, count: int) -> np.ndarray:
@@ -120,9 +118,11 @@ def _seen_space(seen: Observation) -> gym.Space[Any]:
         return gym.Discrete(seen.choices)
     if seen.kind == "image":
         return gym.Box(0, 255, seen.shape, np.uint8)
-    low = np.broadcast_to(np.float32(seen.low), (seen.size,)).reshape(seen.shape)
-    high = np.broadcast_to(np.float32(seen.high), (seen.size,)).reshape(seen.shape)
-    return gym.Box(low.copy(), high.copy(), dtype=np.float32)
+    low, high = (
+        np.broadcast_to(np.array(bound, np.float32), seen.size).reshape(seen.shape).copy()
+        for bound in (seen.low, seen.high)
+    )
+    return gym.Box(low, high, dtype=np.float32)
 
 
 def _action_space(actions: tuple[Action, ...]) -> gym.Space[Any]:

@@ -24,6 +24,9 @@ class GameLostError(GodotError):
     """A game that died or hung: to start it again may help."""
 
 
+Wire = BinaryWire | JsonWire
+
+
 class Game:
     """A game that has connected."""
 
@@ -42,15 +45,7 @@ class Game:
         self._timeout_sec = step_timeout_sec
         self._awaited = ""
         try:
-            if info.encoding not in (None, BinaryWire.encoding):
-                raise GodotError(
-                    f"it answers in the encoding '{info.encoding}', which was not offered; the "
-                    "addon in the game is newer than this Estragon: update one of them"
-                )
-            roster = read_roster(info)
-            self.wire: BinaryWire | JsonWire = (
-                JsonWire(roster) if info.encoding is None else BinaryWire(roster)
-            )
+            self.wire = _agree(info)
         except GodotError as error:
             raise self._error(str(error)) from error
 
@@ -158,3 +153,15 @@ class Game:
             return self.process.error(problem, advice)
         advice = advice or "see its output in the editor"
         return GodotError(f"{self._name}: {problem}; {advice}")
+
+
+def _agree(info: EnvInfo) -> Wire:
+    """The wire that a game's introduction asks for."""
+    if info.encoding is None:
+        return JsonWire(read_roster(info))
+    if info.encoding == BinaryWire.encoding:
+        return BinaryWire(read_roster(info))
+    raise GodotError(
+        f"it answers in the encoding '{info.encoding}', which was not offered; the addon in the "
+        "game is newer than this Estragon: update one of them"
+    )

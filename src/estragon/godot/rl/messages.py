@@ -88,7 +88,7 @@ def read_roster(info: EnvInfo) -> Roster:
         raise GodotError(f"agent_ids {ids} are not all different")
     seen, does = info.observation_space, info.action_space
     trusted = info.encoding is not None
-    agents = []
+    agents: list[Agent] = []
     for row in range(count):
         try:
             spaces = read_spaces(

@@ -26,6 +26,7 @@ class GodotMultiAgentEnv(MultiAgentEnv):
         runner = getattr(config, "worker_index", 0) or 0
         copy = getattr(config, "vector_index", 0) or 0
         options["seed"] = options.get("seed", 0) + SEEDS_APART * runner + copy
+        self.possible_agents: list[str] = []
         self._party = Party(options.pop("env_path", None), options.pop("key", None), options)
         self._learn_names()
         self.agents = list(self._party.known)

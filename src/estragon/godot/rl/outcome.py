@@ -27,7 +27,7 @@ class Sight:
     images: np.ndarray
     """uint8, agent by agent, key by key."""
 
-    def row(self, index: int) -> dict[str, np.ndarray]:
+    def row(self, index: int | np.integer[Any]) -> dict[str, np.ndarray]:
         """What one agent sees."""
         spaces = self.roster.agents[index].spaces
         first, byte = self.roster.numbers[index], self.roster.image_bytes[index]
@@ -108,7 +108,7 @@ def _check_sight(what: str, sight: Sight) -> None:
                     )
 
 
-def name_of(roster: Roster, row: int) -> str:
+def name_of(roster: Roster, row: int | np.integer[Any]) -> str:
     """An agent's name in messages."""
     agent = roster.agents[row]
     return f"agent {agent.id} ({agent.policy})"

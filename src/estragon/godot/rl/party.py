@@ -60,13 +60,11 @@ class Party:
         self.names = [name_of(agent) for agent in self._roster.agents]
         rows = np.flatnonzero(outcome.states & LEFT == 0)
         seen = {
-            name: self._see(outcome.seen.row(int(row)))
+            name: self._see(outcome.seen.row(row))
             for name, row in zip(self.names, rows, strict=True)
         }
         self._before = seen
-        infos = {
-            name: self._info(outcome, row) for name, row in zip(self.names, rows, strict=True)
-        }
+        infos = {name: self._info(outcome, row) for name, row in zip(self.names, rows, strict=True)}
         return dict(seen), infos
 
     def step(self, actions: dict[str, Any]) -> Results:
@@ -108,7 +106,7 @@ class Party:
             truncated[name] = bool(state & TRUNCATED) or (over and not state & TERMINATED)
             infos[name] = self._info(outcome, row)
             if state & LAST and outcome.last is not None:
-                seen[name] = self._see(outcome.last.row(int(last_row[row])))
+                seen[name] = self._see(outcome.last.row(last_row[row]))
             elif state & ENDED:
                 seen[name] = self._before[name]
                 infos[name]["final_obs_missing"] = True
@@ -126,7 +124,7 @@ class Party:
     def _see(self, seen: dict[str, np.ndarray]) -> Any:
         return seen if self._key is None else seen[self._key]
 
-    def _info(self, outcome: Outcome, row: int) -> dict[str, Any]:
+    def _info(self, outcome: Outcome, row: int | np.integer[Any]) -> dict[str, Any]:
         info = dict(outcome.infos[row]) if outcome.infos else {}
         agent = outcome.roster.agents[row]
         masks = self._faces[agent.spaces][2]

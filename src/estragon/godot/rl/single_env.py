@@ -38,9 +38,10 @@ class GodotSingleEnv(gymnasium.Env[Any, Any]):
             options: of `Launch`, but one game only.
         """
         self._batch = Batch(Launch(env_path, **options))
+        if self._batch.count != 1:
+            self._batch.games.close()
+            raise UserError(f"{self._batch.count} agents: GodotEnv can do that")
         try:
-            if self._batch.count != 1:
-                raise UserError(f"{self._batch.count} agents: GodotEnv can do that")
             self._eyes, self._hands = Eyes(self._batch.spaces, key), Hands(self._batch.spaces)
             self._masks = Masks(self._batch.spaces)
         except BaseException:

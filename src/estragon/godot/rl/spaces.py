@@ -184,9 +184,9 @@ def _whole(where: str, value: Any, at_least: int = 1) -> int:
 def _read_bound(where: str, value: Any, size: int) -> Bound:
     if isinstance(value, int | float):
         return float(value)
-    if isinstance(value, list) and len(value) == size:
-        if all(isinstance(number, int | float) for number in value):
-            return tuple(float(number) for number in value)
+    numbers = value if isinstance(value, list) else []
+    if len(numbers) == size and all(isinstance(number, int | float) for number in numbers):
+        return tuple(float(number) for number in numbers)
     raise SpaceError(f"{where}: low and high are one number, or {size}, got {value!r}")
 
 

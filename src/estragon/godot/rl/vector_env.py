@@ -82,9 +82,7 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
         step = self._batch.reset(first)
         return self._eyes.see(step.numbers, step.images), self._infos(step)
 
-    def step(
-        self, actions: Any
-    ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One action of every agent."""
         self._batch.send(self._hands.rows(actions, self.num_envs))
         step = self._batch.gather()

@@ -7,6 +7,7 @@ action: the sum of its numbers times 1, 2, 3, … in the order of the keys.
 """
 
 import sys
+from typing import Any
 
 MASK = 0xFFFFFFFF
 NUMBERS = 5
@@ -81,8 +82,8 @@ class Agent:
         return [int(choice != self.count % 4) for choice in range(4)]
 
 
-def observation_space(kind: str) -> dict[str, object]:
-    space: dict[str, object] = {"obs": {"size": [NUMBERS], "space": "box"}}
+def observation_space(kind: str) -> dict[str, Any]:
+    space: dict[str, Any] = {"obs": {"size": [NUMBERS], "space": "box"}}
     if kind == "image":
         space["near"] = {"size": NEAR, "space": "discrete"}
         space["camera_2d"] = {"size": IMAGE, "space": "box"}
@@ -91,8 +92,7 @@ def observation_space(kind: str) -> dict[str, object]:
 
 def action_space(kind: str) -> dict[str, object]:
     return {
-        key: {"size": size, "action_type": action}
-        for key, (action, size) in ACTIONS[kind].items()
+        key: {"size": size, "action_type": action} for key, (action, size) in ACTIONS[kind].items()
     }
 
 

@@ -10,16 +10,28 @@ import socket
 import struct
 import sys
 import time
+from typing import Any, NamedTuple
 
-from counter import ACTIONS, Agent, action_space, observation_space, options
+from tests.godot.rl.peers.counter import ACTIONS, Agent, action_space, observation_space, options
 
 
 def padded(data: bytes) -> bytes:
     return data + bytes(-len(data) % 4)
 
 
-def floats(numbers: list) -> bytes:
+def floats(numbers: list[float]) -> bytes:
     return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+class Row(NamedTuple):
+    """What one agent is told."""
+
+    agent: Agent
+    reward: float = 0.0
+    state: int = 0
+    last: list[float] = []
+    last_picture: bytes = b""
+    info: dict[str, Any] = {}
 
 
 class Game:
@@ -49,7 +61,7 @@ class Game:
     def send(self, data: bytes) -> None:
         self.wire.sendall(struct.pack("<I", len(data)) + data)
 
-    def mask(self) -> dict:
+    def mask(self) -> dict[str, int]:
         return {"choose": 4} if self.kind == "masked" else {}
 
     def introduce(self) -> None:
@@ -65,16 +77,15 @@ class Game:
         }
         self.send(json.dumps(answer).encode())
 
-    def numbers(self, agent: Agent) -> list:
+    def numbers(self, agent: Agent) -> list[float]:
         return agent.sees() + ([agent.near()] if self.kind == "image" else [])
 
     def picture(self, agent: Agent) -> bytes:
         return agent.picture() if self.kind == "image" else b""
 
-    def answer(self, kind: int, rows: list, joined: list) -> None:
-        """Rows: (agent, reward, state, last numbers, last picture, info)."""
+    def answer(self, kind: int, rows: list[Row], joined: list[Agent]) -> None:
         flags = (1 if joined else 0) | (4 if self.mask() else 0)
-        infos = [info for *_, info in rows]
+        infos = [row.info for row in rows]
         flags |= 2 if any(infos) else 0
         data = struct.pack("<BBHI", kind, flags, 0, len(rows))
         if joined:
@@ -91,17 +102,17 @@ class Game:
                 ]
             ).encode()
             data += padded(struct.pack("<I", len(text)) + text)
-        data += floats([reward for _, reward, *_ in rows])
-        data += padded(bytes(state for _, _, state, *_ in rows))
-        seen = [self.numbers(agent) for agent, *_ in rows]
+        data += floats([row.reward for row in rows])
+        data += padded(bytes(row.state for row in rows))
+        seen = [self.numbers(row.agent) for row in rows]
         if self.fault == "nan" and self.steps == self.at:
             seen[-1][3] = float("inf")
         data += b"".join(floats(numbers) for numbers in seen)
-        data += b"".join(floats(last) for _, _, state, last, _, _ in rows if state & 4)
-        data += padded(b"".join(self.picture(agent) for agent, *_ in rows))
-        data += padded(b"".join(last for _, _, state, _, last, _ in rows if state & 4))
+        data += b"".join(floats(row.last) for row in rows if row.state & 4)
+        data += padded(b"".join(self.picture(row.agent) for row in rows))
+        data += padded(b"".join(row.last_picture for row in rows if row.state & 4))
         if self.mask():
-            data += padded(b"".join(bytes(agent.allowed()) for agent, *_ in rows))
+            data += padded(b"".join(bytes(row.agent.allowed()) for row in rows))
         if any(infos):
             text = json.dumps(infos).encode()
             data += struct.pack("<I", len(text)) + text
@@ -119,16 +130,14 @@ class Game:
             "json": b'{"type":"step"}',
         }.get(self.fault, data)
 
-    def reset(self, message: dict) -> None:
+    def reset(self, message: dict[str, Any]) -> None:
         if "seed" in message:
             self.seed = message["seed"]
         for agent in self.agents:
             if self.begun or "seed" in message:
                 agent.begin(message.get("seed"))
         self.begun = True
-        rows = [
-            (agent, 0.0, 0, [], b"", {"seed": agent.episode_seed}) for agent in self.agents
-        ]
+        rows = [Row(agent, info={"seed": agent.episode_seed}) for agent in self.agents]
         self.answer(0x52, rows, [])
 
     def step(self, data: bytes) -> None:
@@ -146,24 +155,27 @@ class Game:
         if self.fault == "die" and self.steps == self.at:
             print("out of luck", flush=True)
             os._exit(9)
-        rows = []
+        rows: list[Row] = []
         for place, agent in enumerate(self.agents):
-            reward, over = agent.act(list(actions[place * width : (place + 1) * width]))
-            state, last, picture, info = 0, [], b"", {}
-            if over:
-                state, last, picture = over | 4, self.numbers(agent), self.picture(agent)
+            reward, state = agent.act(list(actions[place * width : (place + 1) * width]))
+            row = Row(agent, reward, 8 if self.steps == self.leave and place == 0 else 0)
+            if state:
+                row = row._replace(
+                    state=row.state | state | 4,
+                    last=self.numbers(agent),
+                    last_picture=self.picture(agent),
+                )
                 agent.next_episode()
-                info = {"seed": agent.episode_seed, "ended_by": ["", "end", "time"][over]}
-            if self.leave and self.steps == self.leave and place == 0:
-                state |= 8
-            rows.append([agent, reward, state, last, picture, info])
+                told = {"seed": agent.episode_seed, "ended_by": ["", "end", "time"][state]}
+                row = row._replace(info=told)
+            rows.append(row)
         joined = []
-        if self.join and self.steps == self.join:
+        if self.steps == self.join:
             joined = [Agent(self.newest, self.seed)]
             self.newest += 1
-            rows += [[joined[0], 0.0, 0, [], b"", {"seed": joined[0].episode_seed}]]
+            rows.append(Row(joined[0], info={"seed": joined[0].episode_seed}))
         self.answer(0x53, rows, joined)
-        self.agents = [row[0] for row in rows if not row[2] & 8]
+        self.agents = [row.agent for row in rows if not row.state & 8]
 
     def play(self) -> None:
         while True:

@@ -10,8 +10,9 @@ import socket
 import struct
 import sys
 import time
+from typing import Any
 
-from counter import Agent, action_space, observation_space, options
+from tests.godot.rl.peers.counter import Agent, action_space, observation_space, options
 
 
 def main() -> None:
@@ -25,7 +26,7 @@ def main() -> None:
     wire = socket.create_connection(("127.0.0.1", int(given["port"])))
     print("old game connected", flush=True)
 
-    def receive() -> dict:
+    def receive() -> Any:
         data = b""
         while len(data) < 4:
             data += wire.recv(4 - len(data)) or sys.exit("trainer gone")
@@ -35,14 +36,14 @@ def main() -> None:
             text += wire.recv(length - len(text)) or sys.exit("trainer gone")
         return json.loads(text)
 
-    def send(message: dict) -> None:
+    def send(message: dict[str, Any]) -> None:
         text = json.dumps(message).encode()
         wire.sendall(struct.pack("<I", len(text)) + text)
 
-    def all_see() -> list:
-        seen = [{"obs": agent.sees()} for agent in agents]
+    def all_see() -> list[dict[str, Any]]:
+        seen: list[dict[str, Any]] = [{"obs": agent.sees()} for agent in agents]
         if kind == "image":
-            for agent, each in zip(agents, seen):
+            for agent, each in zip(agents, seen, strict=True):
                 each["near"] = agent.near()
                 each["camera_2d"] = agent.picture().hex()
         return seen
@@ -53,15 +54,15 @@ def main() -> None:
         if message["type"] == "handshake":
             assert (message["major_version"], message["minor_version"]) == ("0", "7")
         elif message["type"] == "env_info":
-            seen, does = observation_space(kind), action_space(kind)
+            sees, does = observation_space(kind), action_space(kind)
             if kind == "image":
-                seen["camera_2d"]["size"] = [3, 36, 40]  # as the old addon says it, wrongly
-            answer = {"type": "env_info", "n_agents": len(agents)}
+                sees["camera_2d"]["size"] = [3, 36, 40]  # as the old addon says it, wrongly
+            answer: dict[str, Any] = {"type": "env_info", "n_agents": len(agents)}
             if form == "single":
-                answer |= {"observation_space": seen, "action_space": does}
+                answer |= {"observation_space": sees, "action_space": does}
             else:
                 answer |= {
-                    "observation_space": [seen] * len(agents),
+                    "observation_space": [sees] * len(agents),
                     "action_space": [does] * len(agents),
                     "agent_policy_names": [f"policy{agent.id % 2}" for agent in agents],
                 }
@@ -79,7 +80,11 @@ def main() -> None:
             steps += 1
             rewards, dones = [], []
             for agent, action in zip(agents, message["action"], strict=True):
-                flat = [n for value in action.values() for n in (value if isinstance(value, list) else [value])]
+                flat = [
+                    n
+                    for value in action.values()
+                    for n in (value if isinstance(value, list) else [value])
+                ]
                 reward, over = agent.act(flat)
                 if over:
                     agent.next_episode()
@@ -106,7 +111,9 @@ def main() -> None:
                 if fault == "few":
                     rewards.pop()
             answer = {"type": "step", "obs": seen, "reward": rewards, "done": dones}
-            send(answer if form == "single" else answer | {"info": [{"n": a.count} for a in agents]})
+            send(
+                answer if form == "single" else answer | {"info": [{"n": a.count} for a in agents]}
+            )
         elif message["type"] == "call":
             returned = [f"{message['method']} of {agent.id}" for agent in agents]
             send({"type": "call", "returns": returned})

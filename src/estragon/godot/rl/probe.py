@@ -1,0 +1,219 @@
+"""`estragon godot probe`: start any game that speaks the protocol, play it at random, report."""
+
+import collections
+import dataclasses
+import re
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+
+from estragon.errors import UserError
+from estragon.files import ensure_writable, write_json
+from estragon.godot.rl.findings import Findings
+from estragon.godot.rl.games import Games
+from estragon.godot.rl.launch import Launch
+from estragon.godot.rl.random_play import masks_of_next, random_actions
+from estragon.godot.rl.roster import Agent
+from estragon.godot.supervised import GodotError
+from estragon.options import optional
+
+BAD = 2
+COMPLAINT = re.compile(r"(SCRIPT |USER )?(ERROR|WARNING): ")
+QUOTED = 3
+OLD_ADDON = (
+    "the game speaks JSON, so it has an older addon: slower, no terminal observations, time limits "
+    "look like ends, seeds count only at the start; Estragon's addon in its place mends that"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class GodotProbe:
+    """Play any game that speaks the Godot RL Agents protocol at random, and say what is noticed."""
+
+    env_path: tyro.conf.Positional[str]
+    """A project folder, a .pck, or an exported game; debug: wait for the editor."""
+
+    scene: Annotated[str | None, optional("SCENE")] = None
+    """The scene to play, for example res://training.tscn; else the game's main scene."""
+
+    seconds: float = 10.0
+    """How long to play."""
+
+    action_repeat: Annotated[int | None, optional("N")] = None
+    """Physics ticks an action lasts; by default what the game's Sync node says."""
+
+    n_parallel: int = 1
+    """Games side by side."""
+
+    seed: int = 0
+    """Of the game, and of the actions."""
+
+    port: Annotated[int | None, optional("PORT")] = None
+    """Where to listen; by default 11008 for the editor, else any free one."""
+
+    show_window: bool = False
+    """Open a window, and play in real time."""
+
+    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
+    """Write what was found to this file."""
+
+    def run(self) -> int:
+        """Play, print, write; 0 if it could be played for that long, else 2."""
+        if not 0.0 < self.seconds <= 86400.0:
+            raise UserError(f"--seconds: expected more than 0, at most 86400, got {self.seconds}")
+        if self.json_file is not None:
+            ensure_writable(self.json_file)
+        found = self.probe()
+        _print(found)
+        if self.json_file is not None:
+            write_json(self.json_file, found)
+            print(f"wrote {self.json_file}")
+        return BAD if found["error"] else 0
+
+    def probe(self) -> dict[str, Any]:
+        """What was noticed."""
+        start = time.monotonic()
+        with (
+            tempfile.TemporaryDirectory(prefix="estragon-") as folder,
+            Games(self._launch(folder)) as games,
+        ):
+            started = time.monotonic() - start
+            agents = [agent for roster in games.rosters for agent in roster.agents]
+            findings = Findings()
+            error, steps, seconds = "", 0, 0.0
+            try:
+                steps, seconds = self._play(games, findings)
+            except GodotError as problem:
+                error = str(problem)
+            complaints = _complaints(Path(folder))
+            rate = findings.agent_steps / seconds if seconds else None
+            return {
+                "env_path": self.env_path,
+                "scene": self.scene,
+                "encoding": games.encoding,
+                "agents": len(agents),
+                "policies": dict(collections.Counter(agent.policy for agent in agents)),
+                "spaces": _describe(agents),
+                "start_seconds": round(started, 2),
+                "seconds": round(seconds, 2),
+                "steps": steps,
+                "agent_steps": findings.agent_steps,
+                "agent_steps_per_s": None if rate is None else round(rate, 1),
+                **findings.summary(),
+                "warnings": [
+                    *_warn_of_addon(games.encoding),
+                    *findings.warnings(),
+                    *complaints,
+                ],
+                "error": error,
+            }
+
+    def _launch(self, folder: str) -> Launch:
+        return Launch(
+            self.env_path,
+            scene=self.scene,
+            n_parallel=self.n_parallel,
+            seed=self.seed,
+            port=self.port,
+            action_repeat=self.action_repeat,
+            show_window=self.show_window,
+            restarts=0,
+            log_folder=folder,
+        )
+
+    def _play(self, games: Games, findings: Findings) -> tuple[int, float]:
+        """Steps that were made, and the seconds they took."""
+        rng = np.random.default_rng(self.seed)
+        outcomes = games.reset()
+        for game, outcome in enumerate(outcomes):
+            findings.watch(game, outcome, reset=True)
+        begin = time.monotonic()
+        steps = 0
+        while time.monotonic() - begin < self.seconds:
+            games.send(
+                [
+                    random_actions(roster, rng, masks_of_next(outcome, roster))
+                    for roster, outcome in zip(games.rosters, outcomes, strict=True)
+                ]
+            )
+            outcomes = games.gather()
+            steps += 1
+            for game, outcome in enumerate(outcomes):
+                findings.watch(game, outcome)
+        return steps, time.monotonic() - begin
+
+
+def _describe(agents: list[Agent]) -> list[dict[str, Any]]:
+    kinds = dict.fromkeys((agent.policy, agent.spaces) for agent in agents)
+    return [
+        {
+            "policy": policy,
+            "observation_space": [
+                {"key": seen.key, "space": seen.kind, "size": list(seen.shape) or seen.choices}
+                for seen in spaces.observations
+            ],
+            "action_space": [
+                {
+                    "key": action.key,
+                    "action_type": action.kind,
+                    "size": action.size,
+                    "masked": action.masked,
+                }
+                for action in spaces.actions
+            ],
+            "summary": spaces.describe(),
+        }
+        for policy, spaces in kinds
+    ]
+
+
+def _warn_of_addon(encoding: str) -> list[str]:
+    return [OLD_ADDON] if encoding == "json" else []
+
+
+def _complaints(folder: Path) -> list[str]:
+    """What the games said was wrong."""
+    found = collections.Counter(
+        line.strip()
+        for log in sorted(folder.glob("*.log"))
+        for line in log.read_text(errors="replace").splitlines()
+        if COMPLAINT.match(line.strip())
+    )
+    told = [
+        f"the game said{f' {count} times' if count > 1 else ''}: {line}"
+        for line, count in found.most_common(QUOTED)
+    ]
+    if len(found) > QUOTED:
+        told.append(f"the game had {len(found) - QUOTED} more kinds of errors and warnings")
+    return told
+
+
+def _print(found: dict[str, Any]) -> None:
+    policies = ", ".join(f"{name} × {count}" for name, count in found["policies"].items())
+    print(f"agents      {found['agents']} ({policies})")
+    for spaces in found["spaces"]:
+        print(f"            {spaces['policy']} {spaces['summary']}")
+    print(f"encoding    {found['encoding']}")
+    if found["agent_steps_per_s"] is not None:
+        print(
+            f"speed       {found['agent_steps_per_s']:,.0f} agent-steps/s "
+            f"({found['steps']:,} steps in {found['seconds']:g} s, "
+            f"started in {found['start_seconds']:g} s)"
+        )
+    ends = f"{found['episodes_terminated']} terminated, {found['episodes_truncated']} truncated"
+    if found["episodes"]:
+        mean = f"mean length {found['episode_length_mean']:.1f} steps, "
+        mean += f"mean return {found['episode_return_mean']:.3g}"
+        print(f"episodes    {found['episodes']} ({ends}), {mean}")
+    else:
+        print("episodes    none ended")
+    for warning in found["warnings"]:
+        print(f"warning     {warning}")
+    if found["error"]:
+        print(f"ERROR       {found['error']}")
+    elif not found["warnings"]:
+        print("nothing suspicious")

@@ -1,0 +1,50 @@
+"""The client of Godot RL Agents itself, in an environment of its own, to play against our addon.
+
+Its few packages that differ from ours are installed into a folder that is kept; the heavy ones
+(torch and what comes with it) are those of this very environment.
+"""
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from estragon import paths
+from estragon.locks import locked
+
+PACKAGES = (
+    "godot-rl==0.8.2",
+    "gymnasium==1.0.0",
+    "numpy==1.26.4",
+    "pandas==2.2.3",
+    "pytz==2025.2",
+    "stable-baselines3==2.4.1",
+    "tzdata==2025.2",
+)
+INSTALL_TIMEOUT_SEC = 600.0
+NEWEST_PYTHON = (3, 12)
+"""That its numpy has wheels for."""
+
+
+def incumbent_python() -> Path:
+    """A Python in which `import godot_rl` works; made the first time."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    folder = paths.home() / "incumbent" / f"godot-rl-python{version}"
+    python = folder / "bin" / "python"
+    whole = folder / "installed.txt"
+    with locked(folder.with_suffix(".lock"), timeout_sec=INSTALL_TIMEOUT_SEC):
+        if not whole.exists() or whole.read_text() != "\n".join(PACKAGES):
+            run([sys.executable, "-m", "venv", "--clear", str(folder)])
+            run([str(python), "-m", "pip", "install", "-q", "--no-deps", *PACKAGES])
+            ours = sysconfig.get_path("purelib")
+            (own,) = folder.glob("lib/python*/site-packages")
+            (own / "behind_these.pth").write_text(f"{ours}\n")
+            whole.write_text("\n".join(PACKAGES))
+    return python
+
+
+def run(words: list[str]) -> None:
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, timeout=INSTALL_TIMEOUT_SEC
+    )
+    assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"

@@ -11,12 +11,12 @@ const HEADLESS: String = (
 
 ## The physics tick in which all viewports were last drawn by request.
 static var _tick_drawn: int = -1
+static var _has_complained: bool = false
 
 var _viewport: SubViewport
 var _size: Vector2i
 ## Frames that had been drawn when the viewport came; until then it shows nothing.
 var _frames_before: int = Engine.get_frames_drawn()
-var _has_complained: bool = false
 
 
 func _init(viewport: SubViewport, size: Vector2i) -> void:
@@ -29,7 +29,7 @@ func shape() -> Array[int]:
 	return [_size.y, _size.x, 4 if _viewport.transparent_bg else 3]
 
 
-## The picture that was drawn last, in this size; null without a renderer, and then says so once.
+## The picture that was drawn last, in this size. Without a renderer null, and one message.
 func take() -> Image:
 	if DisplayServer.get_name() == "headless":
 		if not _has_complained:

@@ -3,8 +3,8 @@ class_name RaycastSensor2D
 extends ISensor2D
 ## How near things are along the rays of a fan around +x: 1 at the sensor, 0 for nothing in reach.
 ##
-## The rays are cast when `get_observation` is called, straight through the physics space. A ray
-## does not see the shape that it starts in.
+## The rays are cast when `get_observation` is called. A ray does not see the shape that it starts
+## in.
 
 ## Layers that the rays meet.
 @export_flags_2d_physics var collision_mask: int = 1:
@@ -53,7 +53,9 @@ var rays: Array[RayCast2D]:
 ## Where the rays end, in the sensor's frame; empty until they are needed.
 var _ends: PackedVector2Array = []
 var _ray_nodes: Array[RayCast2D] = []
-var _query: PhysicsRayQueryParameters2D = PhysicsRayQueryParameters2D.new()
+## Casts one ray after another. Faster than both a node a ray and questions to the physics space,
+## which are answered with a dictionary each.
+var _probe: RayCast2D
 var _drawn: bool = false
 
 
@@ -94,16 +96,17 @@ func calculate_raycasts() -> Array:
 	_aim()
 	if not RLTick.in_scripts or not is_inside_tree():
 		return _obs.duplicate()
-	var space: PhysicsDirectSpaceState2D = get_world_2d().direct_space_state
+	if not _probe:
+		_probe = _make_ray()
 	var from: Vector2 = global_position
-	var ends: PackedVector2Array = global_transform * _ends
 	var seen: Array = []
-	seen.resize(ends.size())
-	_query.from = from
-	for ray: int in ends.size():
-		_query.to = ends[ray]
-		var hit: Dictionary = space.intersect_ray(_query)
-		seen[ray] = _nearness(from.distance_to(hit.position)) if hit else 0.0
+	seen.resize(_ends.size())
+	seen.fill(0.0)
+	for ray: int in _ends.size():
+		_probe.target_position = _ends[ray]
+		_probe.force_raycast_update()
+		if _probe.is_colliding():
+			seen[ray] = _nearness(from.distance_to(_probe.get_collision_point()))
 	_obs = seen.duplicate()
 	if _drawn:
 		queue_redraw()
@@ -127,6 +130,8 @@ func _update() -> void:
 	for node: RayCast2D in _ray_nodes:
 		node.queue_free()
 	_ray_nodes = []
+	if _probe:
+		_set_up(_probe)
 	_drawn = debug_draw and SensorDrawing.is_seen(self, draw_in_game)
 	queue_redraw()
 	update_configuration_warnings()
@@ -135,9 +140,6 @@ func _update() -> void:
 func _aim() -> void:
 	if not _ends.is_empty():
 		return
-	_query.collision_mask = collision_mask
-	_query.collide_with_areas = collide_with_areas
-	_query.collide_with_bodies = collide_with_bodies
 	var step: float = cone_width / n_rays
 	for ray: int in n_rays:
 		var angle: float = (ray + 0.5) * step - 0.5 * cone_width
@@ -151,12 +153,21 @@ func _make_ray_nodes() -> Array[RayCast2D]:
 	_aim()
 	var nodes: Array[RayCast2D] = []
 	for end: Vector2 in _ends:
-		var node: RayCast2D = RayCast2D.new()
-		node.target_position = end
-		node.collision_mask = collision_mask
-		node.collide_with_areas = collide_with_areas
-		node.collide_with_bodies = collide_with_bodies
-		node.enabled = false
-		add_child(node, false, Node.INTERNAL_MODE_BACK)
-		nodes.append(node)
+		nodes.append(_make_ray())
+		nodes[-1].target_position = end
 	return nodes
+
+
+func _make_ray() -> RayCast2D:
+	var ray: RayCast2D = RayCast2D.new()
+	_set_up(ray)
+	ray.enabled = false
+	ray.visible = false
+	add_child(ray, false, Node.INTERNAL_MODE_BACK)
+	return ray
+
+
+func _set_up(ray: RayCast2D) -> void:
+	ray.collision_mask = collision_mask
+	ray.collide_with_areas = collide_with_areas
+	ray.collide_with_bodies = collide_with_bodies

@@ -83,7 +83,7 @@ func reset() -> void:
 
 func _count() -> void:
 	_counts.fill(0.0)
-	var space: PhysicsDirectSpaceState3D = get_world_2d().direct_space_state
+	var space: PhysicsDirectSpaceState3D = get_world_3d().direct_space_state
 	if _is_something_near(space):
 		_query.shape = _cell
 		for cell: int in grid_size_x * grid_size_z:

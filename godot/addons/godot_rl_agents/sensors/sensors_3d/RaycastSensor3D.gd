@@ -5,8 +5,8 @@ extends ISensor3D
 ##
 ## Columns from -x to +x, in each the rays from the lowest to the highest. With `class_sensor` each
 ## nearness is followed by 1 if what the ray met is on a layer of `boolean_class_mask`, else 0.
-## The rays are cast when `get_observation` is called, straight through the physics space. A ray
-## does not see the convex shape that it starts in.
+## The rays are cast when `get_observation` is called. A ray does not see the convex shape that it
+## starts in.
 
 ## Layers that the rays meet.
 @export_flags_3d_physics var collision_mask: int = 1:
@@ -74,7 +74,9 @@ var rays: Array[RayCast3D]:
 ## Where the rays end, in the sensor's frame; empty until they are needed.
 var _ends: PackedVector3Array = []
 var _ray_nodes: Array[RayCast3D] = []
-var _query: PhysicsRayQueryParameters3D = PhysicsRayQueryParameters3D.new()
+## Casts one ray after another. Faster than both a node a ray and questions to the physics space,
+## which are answered with a dictionary each.
+var _probe: RayCast3D
 ## Null while nobody sees the rays.
 var _lines: SensorLines3D
 
@@ -110,20 +112,19 @@ func calculate_raycasts() -> Array:
 	_aim()
 	if not RLTick.in_scripts or not is_inside_tree():
 		return _obs.duplicate()
-	var space: PhysicsDirectSpaceState3D = get_world_3d().direct_space_state
+	if not _probe:
+		_probe = _make_ray()
 	var from: Vector3 = global_position
-	var ends: PackedVector3Array = global_transform * _ends
 	var stride: int = _stride()
 	var seen: Array = []
-	seen.resize(ends.size() * stride)
+	seen.resize(_ends.size() * stride)
 	seen.fill(0.0)
-	_query.from = from
-	for ray: int in ends.size():
-		_query.to = ends[ray]
-		var hit: Dictionary = space.intersect_ray(_query)
-		if hit:
-			seen[ray * stride] = _nearness(from.distance_to(hit.position))
-			if class_sensor and _layers_of(hit) & collision_mask & boolean_class_mask:
+	for ray: int in _ends.size():
+		_probe.target_position = _ends[ray]
+		_probe.force_raycast_update()
+		if _probe.is_colliding():
+			seen[ray * stride] = _nearness(from.distance_to(_probe.get_collision_point()))
+			if class_sensor and _layers_met() & collision_mask & boolean_class_mask:
 				seen[ray * stride + 1] = 1.0
 	_obs = seen.duplicate()
 	if _lines:
@@ -141,10 +142,10 @@ func _nearness(distance: float) -> float:
 
 
 ## Of the server, since not every node that makes bodies has a layer of its own.
-func _layers_of(hit: Dictionary) -> int:
-	if hit.collider is Area3D:
-		return PhysicsServer3D.area_get_collision_layer(hit.rid)
-	return PhysicsServer3D.body_get_collision_layer(hit.rid)
+func _layers_met() -> int:
+	if _probe.get_collider() is Area3D:
+		return PhysicsServer3D.area_get_collision_layer(_probe.get_collider_rid())
+	return PhysicsServer3D.body_get_collision_layer(_probe.get_collider_rid())
 
 
 ## The nearness that a ray node of `rays` has found.
@@ -160,6 +161,8 @@ func _update() -> void:
 	for node: RayCast3D in _ray_nodes:
 		node.queue_free()
 	_ray_nodes = []
+	if _probe:
+		_set_up(_probe)
 	update_configuration_warnings()
 	if debug_draw and SensorDrawing.is_seen(self, draw_in_game):
 		if not _lines:
@@ -175,9 +178,6 @@ func _update() -> void:
 func _aim() -> void:
 	if not _ends.is_empty():
 		return
-	_query.collision_mask = collision_mask
-	_query.collide_with_areas = collide_with_areas
-	_query.collide_with_bodies = collide_with_bodies
 	for column: int in n_rays_width:
 		var aside: float = ((column + 0.5) / n_rays_width - 0.5) * deg_to_rad(cone_width)
 		for row: int in n_rays_height:
@@ -211,12 +211,21 @@ func _make_ray_nodes() -> Array[RayCast3D]:
 	_aim()
 	var nodes: Array[RayCast3D] = []
 	for end: Vector3 in _ends:
-		var node: RayCast3D = RayCast3D.new()
-		node.target_position = end
-		node.collision_mask = collision_mask
-		node.collide_with_areas = collide_with_areas
-		node.collide_with_bodies = collide_with_bodies
-		node.enabled = false
-		add_child(node, false, Node.INTERNAL_MODE_BACK)
-		nodes.append(node)
+		nodes.append(_make_ray())
+		nodes[-1].target_position = end
 	return nodes
+
+
+func _make_ray() -> RayCast3D:
+	var ray: RayCast3D = RayCast3D.new()
+	_set_up(ray)
+	ray.enabled = false
+	ray.visible = false
+	add_child(ray, false, Node.INTERNAL_MODE_BACK)
+	return ray
+
+
+func _set_up(ray: RayCast3D) -> void:
+	ray.collision_mask = collision_mask
+	ray.collide_with_areas = collide_with_areas
+	ray.collide_with_bodies = collide_with_bodies

@@ -9,8 +9,11 @@ extends Node3D
 ##
 ## Goals reached: RANDOM of a hundred episodes by a random player, GOOD by a good one.
 ##
-## Play it yourself with the arrow keys: godot --path godot res://examples/marble/marble.tscn -- --copies=1
+## Play it yourself with the arrow keys:
+##
+##   godot --path godot res://examples/marble/marble.tscn --copies=1
 
+const ARENA: PackedScene = preload("marble_arena.tscn")
 const SPACING: float = 18.0
 
 ## How many arenas there are; `--copies=N` on the command line goes first.
@@ -21,9 +24,8 @@ const SPACING: float = 18.0
 
 func _ready() -> void:
 	copies = ExampleCopies.count(copies)
-	var arena: PackedScene = preload("marble_arena.tscn")
 	for index: int in copies:
-		var copy: MarbleArena = arena.instantiate()
+		var copy: MarbleArena = ARENA.instantiate()
 		var place: Vector2 = SPACING * ExampleCopies.place(index, copies)
 		copy.position = Vector3(place.x, 0.0, place.y)
 		add_child(copy)

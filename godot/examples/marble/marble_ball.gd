@@ -21,8 +21,7 @@ var score: int = 0
 
 func _ready() -> void:
 	controller.init(self)
-	# The arena is ready after its children.
-	_restart.call_deferred()
+	controller.needs_reset = true
 
 
 func _physics_process(_delta: float) -> void:

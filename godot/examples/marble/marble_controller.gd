@@ -13,7 +13,7 @@ func follow() -> void:
 	position = _player.position
 
 
-## How near pillars and floor are in 12 directions, above and below; where the goal is, seen from
+## How near pillars and floor are in 16 directions, above and below; where the goal is, seen from
 ## the marble; and how fast the marble rolls.
 func get_obs() -> Dictionary:
 	follow()

@@ -8,8 +8,11 @@ extends Node2D
 ##
 ## Fruit an episode: RANDOM a random player, GOOD a good one.
 ##
-## Play it yourself with the arrow keys: godot --path godot res://examples/orchard/orchard.tscn -- --copies=1
+## Play it yourself with the arrow keys:
+##
+##   godot --path godot res://examples/orchard/orchard.tscn --copies=1
 
+const ARENA: PackedScene = preload("orchard_arena.tscn")
 const SPACING: float = 560.0
 
 ## How many arenas there are; `--copies=N` on the command line goes first.
@@ -20,9 +23,8 @@ const SPACING: float = 560.0
 
 func _ready() -> void:
 	copies = ExampleCopies.count(copies)
-	var arena: PackedScene = preload("orchard_arena.tscn")
 	for index: int in copies:
-		var copy: OrchardArena = arena.instantiate()
+		var copy: OrchardArena = ARENA.instantiate()
 		copy.position = SPACING * ExampleCopies.place(index, copies)
 		add_child(copy)
 	_fit_camera()

@@ -8,7 +8,11 @@ const FRUIT_RADIUS: float = 12.0
 const THORN_RADIUS: float = 16.0
 
 ## Where to run; of length 0 or 1.
-var wish: Vector2 = Vector2.ZERO
+var wish: Vector2 = Vector2.ZERO:
+	set(value):
+		if wish != value:
+			wish = value
+			queue_redraw()
 ## How many fruits it has eaten in this episode.
 var eaten: int = 0
 ## The same of the episode before.
@@ -21,8 +25,7 @@ var score: int = 0
 
 func _ready() -> void:
 	controller.init(self)
-	# The arena is ready after its children.
-	_restart.call_deferred()
+	controller.needs_reset = true
 
 
 func _physics_process(_delta: float) -> void:
@@ -48,10 +51,6 @@ func _draw() -> void:
 	for side: float in [-5.0, 5.0]:
 		draw_circle(Vector2(side, -3.0), 4.0, Color.WHITE, true, -1.0, true)
 		draw_circle(Vector2(side, -3.0) + 1.5 * wish, 2.0, Color("20303f"), true, -1.0, true)
-
-
-func _process(_delta: float) -> void:
-	queue_redraw()
 
 
 func _eat() -> void:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from estragon.godot.rl.connect import INTRODUCTION
+from estragon.godot.rl.messages import read_roster
 from estragon.live.brain import Hello
 from estragon.live.messages import read_message
 from estragon.tag.layout import load_layout
@@ -28,12 +30,13 @@ RUN_ELSEWHERE = {
 }
 
 
+OF_THE_CHECKOUT = ("make", "python scripts/", "estragon godot probe godot")
 A_SHORT_RUN = "--steps 20000 --arenas 512 --horizon 16 --minibatch 256 --probe-steps 2000"
 
 
 def words_of(command: str, folder: Path) -> list[str]:
     """The command as a shell would read it; training is short and stays out of the checkout."""
-    words = shlex.split(command)
+    words = [str(folder / word) if word == "probe.json" else word for word in shlex.split(command)]
     if words[:2] == ["make", "train"]:
         arguments = words[2].removeprefix("ARGS=") if words[2:] else A_SHORT_RUN
         words[2:] = [f"ARGS={arguments} --output {folder}"]
@@ -70,7 +73,7 @@ def test_every_command_runs(page: str, lines: list[str], tmp_path: Path) -> None
             continue
         known = ("estragon ", "make ", "python ")
         assert command.startswith(known) or command == "make", f"{page}: who tests '{command}'?"
-        folder = ROOT if command.startswith(("make", "python scripts/")) else tmp_path
+        folder = ROOT if command.startswith(OF_THE_CHECKOUT) else tmp_path
         if command.startswith("make") and shutil.which("make") is None:
             pytest.skip("no make here")
         done = subprocess.run(
@@ -109,6 +112,11 @@ def test_every_example_in_json_is_what_the_page_says(tmp_path: Path) -> None:
         elif "protocol" in json.loads(text):
             messages += 1
             assert isinstance(read_message(text), Hello)
+        elif "encoding" in json.loads(text):
+            space = {"move": {"size": 5, "action_type": "discrete"}}
+            info = {"type": "env_info", "observation_space": [{}, {}], "action_space": [space, {}]}
+            said = json.dumps(info | json.loads(text)).encode()
+            assert len(read_roster(INTRODUCTION.decode(said))) == 2
         else:
             pytest.fail(f"{page}: what is this? {text}")
     assert layouts

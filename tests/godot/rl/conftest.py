@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.godot.addon.peer import staged
+
 PEERS = Path(__file__).with_name("peers")
 
 
@@ -28,3 +30,9 @@ def program(folder: Path, name: str) -> Path:
     path.write_text(f'#!/bin/sh\nPYTHONPATH="{root}" exec "{python}" "{PEERS / name}.py" "$@"\n')
     path.chmod(0o755)
     return path
+
+
+@pytest.fixture(scope="session")
+def counter(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
+    """The counter game of the addon's tests with the addon in it, in a folder with a space."""
+    return staged("counter", tmp_path_factory.mktemp("a game"))

@@ -174,7 +174,7 @@ def _read_action(key: str, text: Any, mask: Mapping[str, int]) -> Action:
 
 
 def _whole(where: str, value: Any, at_least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0:
         raise SpaceError(f"{where}: expected a whole number as size, got {value!r}")
     if not at_least <= value <= MOST_NUMBERS:
         raise SpaceError(f"{where}: a size of {value} makes no sense")

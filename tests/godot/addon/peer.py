@@ -1,8 +1,7 @@
-"""A trainer's end of the wire, written from docs/godot_rl_protocol.md, and the game at the other."""
+"""A trainer's end of the wire, written from the protocol's page, and the game at the other end."""
 
 import contextlib
 import json
-import os
 import shutil
 import socket
 import struct
@@ -133,7 +132,9 @@ class Peer:
 
     def step(self, *actions: float) -> list[Row]:
         """Play: the numbers of all agents' actions, one after the other."""
-        self.send(struct.pack("<BxxxI", 0x41, len(self.roster)) + np.float32(actions).tobytes())
+        self.send(
+            struct.pack("<BxxxI", 0x41, len(self.roster)) + np.asarray(actions, "<f4").tobytes()
+        )
         return self.read(self.receive(), 0x53)
 
     def read(self, frame: bytes, expected: int) -> list[Row]:
@@ -224,15 +225,22 @@ def staged(game: str, folder: Path, *, addon: Path = ADDON) -> Path:
 
 @contextlib.contextmanager
 def playing(
-    project: Path, folder: Path, *arguments: str, fixed: bool = True, scene: str = ""
+    project: Path,
+    folder: Path,
+    *arguments: str,
+    fixed: bool = True,
+    scene: str = "",
+    window: dict[str, str] | None = None,
 ) -> Iterator[Peer]:
-    """The game, connected."""
+    """The game, connected; with a window where an environment for one is given."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(TIMEOUT_SEC)
-        port = server.getsockname()[1]
-        words = ["--headless", "--path", str(project), *(["--fixed-fps", "60"] if fixed else [])]
-        words += [*([scene] if scene else []), f"--port={port}", *arguments]
-        with GodotProcess(words, folder=folder, env=dict(os.environ)) as process:
+        drawing = ["--rendering-driver", "opengl3", "--audio-driver", "Dummy"]
+        words = [*(drawing if window else ["--headless"]), "--path", str(project)]
+        words += ["--fixed-fps", "60"] if fixed else []
+        words += [scene] if scene else []
+        words += [f"--port={server.getsockname()[1]}", *arguments]
+        with GodotProcess(words, folder=folder, env=window) as process:
             connection, _ = server.accept()
             with connection:
                 yield Peer(connection, process)

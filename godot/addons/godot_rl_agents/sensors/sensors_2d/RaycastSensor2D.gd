@@ -1,0 +1,173 @@
+@tool
+class_name RaycastSensor2D
+extends ISensor2D
+## How near things are along the rays of a fan around +x: 1 at the sensor, 0 for nothing in reach.
+##
+## The rays are cast when `get_observation` is called. A ray does not see the shape that it starts
+## in.
+
+## Layers that the rays meet.
+@export_flags_2d_physics var collision_mask: int = 1:
+	set(value):
+		collision_mask = value
+		_update()
+@export var collide_with_areas: bool = false:
+	set(value):
+		collide_with_areas = value
+		_update()
+@export var collide_with_bodies: bool = true:
+	set(value):
+		collide_with_bodies = value
+		_update()
+@export_range(1, 360, 1, "or_greater") var n_rays: int = 16:
+	set(value):
+		n_rays = value
+		_update()
+@export_range(5, 3000, 5.0, "or_less", "or_greater", "suffix:px") var ray_length: float = 200.0:
+	set(value):
+		ray_length = value
+		_update()
+## The angle that the rays share evenly, each in the middle of its part.
+@export_range(5, 360, 5.0, "degrees") var cone_width: float = 360.0:
+	set(value):
+		cone_width = value
+		_update()
+## Draw the rays in the editor, and in a game started with visible collision shapes.
+@export var debug_draw: bool = true:
+	set(value):
+		debug_draw = value
+		_update()
+## Draw them in every game.
+@export var draw_in_game: bool = false:
+	set(value):
+		draw_in_game = value
+		_update()
+
+## The same rays as nodes, for scripts that cast them themselves; made when first asked for.
+var rays: Array[RayCast2D]:
+	get:
+		if _ray_nodes.is_empty():
+			_ray_nodes = _make_ray_nodes()
+		return _ray_nodes
+
+## Where the rays end, in the sensor's frame; empty until they are needed.
+var _ends: PackedVector2Array = []
+var _ray_nodes: Array[RayCast2D] = []
+## Casts one ray after another. Faster than both a node a ray and questions to the physics space,
+## which are answered with a dictionary each.
+var _probe: RayCast2D
+var _drawn: bool = false
+
+
+func _ready() -> void:
+	_update()
+
+
+func _draw() -> void:
+	if not _drawn:
+		return
+	_aim()
+	for ray: int in _ends.size():
+		var near: float = _obs[ray]
+		var color: Color = SensorDrawing.HIT if near > 0.0 else SensorDrawing.FREE
+		draw_line(Vector2.ZERO, _ends[ray] * (1.0 - near), color)
+
+
+func _get_configuration_warnings() -> PackedStringArray:
+	var warnings: PackedStringArray = []
+	if n_rays < 1:
+		warnings.append("n_rays is %d: the sensor sees nothing." % n_rays)
+	if ray_length <= 0.0:
+		warnings.append("ray_length is %s: it must be above 0." % ray_length)
+	if not collide_with_areas and not collide_with_bodies:
+		warnings.append("Neither areas nor bodies are met: the sensor sees nothing.")
+	if collision_mask == 0:
+		warnings.append("collision_mask has no layer: the sensor sees nothing.")
+	return warnings
+
+
+## Nearness along each ray.
+func get_observation() -> Array:
+	return calculate_raycasts()
+
+
+## Cast every ray. While physics callbacks run, which forbid it, what was seen last is given.
+func calculate_raycasts() -> Array:
+	_aim()
+	if not RLTick.in_scripts or not is_inside_tree():
+		return _obs.duplicate()
+	if not _probe:
+		_probe = _make_ray()
+	var from: Vector2 = global_position
+	var seen: Array = []
+	seen.resize(_ends.size())
+	seen.fill(0.0)
+	for ray: int in _ends.size():
+		_probe.target_position = _ends[ray]
+		_probe.force_raycast_update()
+		if _probe.is_colliding():
+			seen[ray] = _nearness(from.distance_to(_probe.get_collision_point()))
+	_obs = seen.duplicate()
+	if _drawn:
+		queue_redraw()
+	return seen
+
+
+func _nearness(distance: float) -> float:
+	return (ray_length - minf(distance, ray_length)) / ray_length
+
+
+## The nearness that a ray node of `rays` has found.
+func _get_raycast_distance(ray: RayCast2D) -> float:
+	if not ray.is_colliding():
+		return 0.0
+	return _nearness(global_position.distance_to(ray.get_collision_point()))
+
+
+## An export has changed.
+func _update() -> void:
+	_ends.clear()
+	for node: RayCast2D in _ray_nodes:
+		node.queue_free()
+	_ray_nodes = []
+	if _probe:
+		_set_up(_probe)
+	_drawn = debug_draw and SensorDrawing.is_seen(self, draw_in_game)
+	queue_redraw()
+	update_configuration_warnings()
+
+
+func _aim() -> void:
+	if not _ends.is_empty():
+		return
+	var step: float = cone_width / n_rays
+	for ray: int in n_rays:
+		var angle: float = (ray + 0.5) * step - 0.5 * cone_width
+		_ends.append(ray_length * Vector2.from_angle(deg_to_rad(angle)))
+	if _obs.size() != _ends.size():
+		_obs.resize(_ends.size())
+		_obs.fill(0.0)
+
+
+func _make_ray_nodes() -> Array[RayCast2D]:
+	_aim()
+	var nodes: Array[RayCast2D] = []
+	for end: Vector2 in _ends:
+		nodes.append(_make_ray())
+		nodes[-1].target_position = end
+	return nodes
+
+
+func _make_ray() -> RayCast2D:
+	var ray: RayCast2D = RayCast2D.new()
+	_set_up(ray)
+	ray.enabled = false
+	ray.visible = false
+	add_child(ray, false, Node.INTERNAL_MODE_BACK)
+	return ray
+
+
+func _set_up(ray: RayCast2D) -> void:
+	ray.collision_mask = collision_mask
+	ray.collide_with_areas = collide_with_areas
+	ray.collide_with_bodies = collide_with_bodies

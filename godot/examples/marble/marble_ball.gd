@@ -1,0 +1,60 @@
+class_name MarbleBall
+extends RigidBody3D
+## Rolls where it is pushed; a person or the controller says where to.
+
+const FORCE: float = 6.0
+const RADIUS: float = 0.4
+const GOAL_RADIUS: float = 0.8
+const FALLEN_BELOW: float = -1.0
+
+## Where to push; of length 1 at most.
+var push: Vector2 = Vector2.ZERO
+## Whether it has come to the goal in this episode.
+var is_there: bool = false
+## 1 if it had in the episode before, else 0.
+var score: int = 0
+
+@onready var controller: MarbleController = $"../Controller"
+@onready var _arena: MarbleArena = get_parent()
+@onready var _approach: ApproachNodeReward3D = $"../Controller/Approach"
+
+
+func _ready() -> void:
+	controller.init(self)
+	controller.needs_reset = true
+
+
+func _physics_process(_delta: float) -> void:
+	if controller.needs_reset:
+		controller.reset()
+		_restart()
+		return
+	if controller.heuristic == "human":
+		push = Input.get_vector("ui_left", "ui_right", "ui_up", "ui_down")
+	apply_central_force(FORCE * Vector3(push.x, 0.0, push.y))
+	controller.follow()
+	controller.reward += _approach.get_reward()
+	var way: Vector3 = _arena.goal.position - position
+	if Vector2(way.x, way.z).length() < GOAL_RADIUS:
+		_end(true)
+	elif position.y < FALLEN_BELOW:
+		_end(false)
+
+
+func _end(is_goal: bool) -> void:
+	is_there = is_goal
+	controller.reward += 1.0 if is_goal else -1.0
+	controller.done = true
+	controller.needs_reset = true
+
+
+func _restart() -> void:
+	score = int(is_there)
+	is_there = false
+	position = _arena.restart(controller.episode_seed) + RADIUS * Vector3.UP
+	rotation = Vector3.ZERO
+	linear_velocity = Vector3.ZERO
+	angular_velocity = Vector3.ZERO
+	push = Vector2.ZERO
+	controller.follow()
+	_approach.reset()

@@ -1,0 +1,31 @@
+extends RefCounted
+## What the editor says about a scene in which Sync cannot work as it stands.
+
+const Crew := preload("agents/crew.gd")
+const AGENT_SCRIPTS: Array[StringName] = [&"AIController2D", &"AIController3D"]
+
+
+## The warnings for this Sync.
+static func of(sync: Node) -> PackedStringArray:
+	var warnings: PackedStringArray = []
+	if sync.control_mode == sync.ControlModes.ONNX_INFERENCE and not sync.onnx_model_path:
+		warnings.append("ONNX_INFERENCE needs an onnx_model_path.")
+	var root: Node = sync.get_tree().edited_scene_root if sync.is_inside_tree() else null
+	if not root:
+		return warnings
+	var agents: Array[Node] = root.find_children("*", "", true, false).filter(_is_agent)
+	if not agents:
+		warnings.append("There is no AIController2D or AIController3D in this scene.")
+	for agent: Node in agents:
+		if agent.get("control_mode") == Crew.Mode.DEMOS and not agent.get("expert_demo_save_path"):
+			warnings.append("%s records demos but has no expert_demo_save_path." % agent.name)
+	return warnings
+
+
+static func _is_agent(node: Node) -> bool:
+	var script: Script = node.get_script()
+	while script:
+		if script.get_global_name() in AGENT_SCRIPTS:
+			return true
+		script = script.get_base_script()
+	return false

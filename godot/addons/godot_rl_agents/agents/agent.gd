@@ -1,0 +1,141 @@
+extends RefCounted
+## An agent that a trainer plays: the node that is asked, its spaces, and its episode.
+
+const Episode := preload("../controller/episode.gd")
+const Spaces := preload("spaces.gd")
+
+## What is asked, unless it is gone.
+var node: Node
+## Never used again in this run.
+var id: int
+## The policy that is to learn it.
+var policy: String
+## What to call it in messages.
+var name: String
+var spaces: Spaces
+var episode: Episode
+## What it saw when it was last asked.
+var seen: Dictionary = {}
+## Whether it is no longer in the game.
+var is_gone: bool = false
+## What is wrong with it, or "".
+var problem: String = ""
+
+## Whether an older trainer must still be told that the one who was here is done.
+var _owes_done: bool = false
+var _has_awaited: bool = false
+var _earned_at_exit: float = 0.0
+var _has_mask: bool
+var _has_info: bool
+
+
+func _init(of: Node, number: int, game_seed: int) -> void:
+	id = number
+	_take(of)
+	seen = node.get_obs()
+	var mask: Dictionary = node.get_action_mask() if _has_mask else {}
+	spaces = Spaces.new(node.get_obs_space(), node.get_action_space(), mask)
+	_has_mask = not spaces.mask_sizes.is_empty()
+	problem = spaces.problem if spaces.problem else spaces.check(seen)
+	episode.id = id
+	episode.restart(game_seed)
+
+
+## Go on with another node.
+func replace(by: Node) -> void:
+	var before: Episode = episode
+	_take(by)
+	_has_mask = not spaces.mask_sizes.is_empty()
+	episode.follow(before)
+
+
+## The node is no longer in the game.
+func part() -> void:
+	is_gone = true
+	_owes_done = true
+	episode.leave(seen, _earned_at_exit)
+	if is_instance_valid(node):
+		node.tree_exiting.disconnect(_on_exit)
+
+
+## Look at it.
+func see() -> Dictionary:
+	if not is_gone:
+		seen = node.get_obs()
+	return seen
+
+
+## Which choices it has.
+func mask() -> Dictionary:
+	return node.get_action_mask() if _has_mask and not is_gone else {}
+
+
+## What it has to tell.
+func info() -> Dictionary:
+	return node.get_info() if _has_info and not is_gone else {}
+
+
+## What it was given since the last time, as older trainers want it.
+func take_reward() -> float:
+	if is_gone:
+		return 0.0
+	var reward: float = node.get_reward()
+	node.zero_reward()
+	return reward
+
+
+## Whether the game called it done since the last time, as older trainers want it.
+func take_done() -> bool:
+	var is_done: bool = _owes_done
+	_owes_done = false
+	if not is_gone and (node.get_done() or node.get("truncated") == true):
+		episode.forget_end()
+		is_done = true
+	return is_done
+
+
+func act(action: Dictionary) -> void:
+	if not is_gone:
+		episode.play()
+		node.set_action(action)
+
+
+## Ask the game to put it back to a start.
+func request_reset() -> void:
+	episode.begin_next()
+	if not is_gone:
+		node.needs_reset = true
+
+
+## A trainer's reset is carried out: nothing that happened counts.
+func start_over() -> void:
+	episode.clear()
+	_owes_done = false
+	if not is_gone:
+		episode.forget_end()
+		node.zero_reward()
+
+
+## Whether the game should have a tick to carry out a reset; once for every reset.
+func awaits_reset() -> bool:
+	if is_gone or not node.needs_reset:
+		_has_awaited = false
+		return false
+	var is_new: bool = not _has_awaited
+	_has_awaited = true
+	return is_new
+
+
+func _take(other: Node) -> void:
+	node = other
+	name = str(node.get_path())
+	policy = str(node.get("policy_name")) if "policy_name" in node else "shared_policy"
+	episode = node._rl_episode if "_rl_episode" in node else Episode.new(node)
+	is_gone = false
+	_has_mask = node.has_method("get_action_mask")
+	_has_info = node.has_method("get_info")
+	node.tree_exiting.connect(_on_exit)
+
+
+func _on_exit() -> void:
+	_earned_at_exit = node.reward if "reward" in node else 0.0

@@ -1,0 +1,128 @@
+extends RefCounted
+## The agents that a trainer plays, in the order of the wire: who is there, who came, who is gone.
+
+const Agent := preload("agent.gd")
+const MOST_AGENTS: int = 65536
+
+## Those whom the trainer knows.
+var agents: Array[Agent] = []
+## Those of whom it has not been told.
+var joined: Array[Agent] = []
+## Whether the trainer knows of ends as they happen, of joining and leaving; older ones do not.
+var is_open: bool = false
+## What the episodes' seeds are made from.
+var game_seed: int = 0
+## What is wrong with an agent, or "".
+var problem: String = ""
+
+var _next_id: int = 0
+var _by_node: Dictionary[int, Agent] = {}
+## Those for whom an older trainer has no place.
+var _refused: Dictionary[int, bool] = {}
+
+
+## These nodes are in the game now.
+func muster(nodes: Array[Node]) -> void:
+	var present: Dictionary[int, bool] = {}
+	for node: Node in nodes:
+		present[node.get_instance_id()] = true
+	for number: int in _by_node.keys():
+		if number not in present:
+			_part(_by_node[number])
+			_by_node.erase(number)
+	for node: Node in nodes:
+		if node.get_instance_id() not in _by_node:
+			_join(node)
+
+
+## Tell the trainer of all who are here: from now on it knows them.
+func introduce() -> void:
+	agents.append_array(joined)
+	joined.clear()
+	for agent: Agent in agents:
+		agent.episode.keeps_ends = is_open
+
+
+## Everyone has been told of everything: go on with those who are here.
+func turn_page() -> void:
+	if joined:
+		introduce()
+	var somebody_left: bool = false
+	for agent: Agent in agents:
+		agent.episode.clear()
+		somebody_left = somebody_left or agent.is_gone
+	if somebody_left:
+		agents.assign(agents.filter(_is_here))
+
+
+## Begin anew, with this seed if there is one.
+func request_reset(new_seed: Variant) -> void:
+	if new_seed != null:
+		game_seed = new_seed
+		for agent: Agent in agents + joined:
+			agent.episode.restart(game_seed)
+	for agent: Agent in agents + joined:
+		agent.request_reset()
+
+
+func start_over() -> void:
+	for agent: Agent in agents + joined:
+		agent.start_over()
+
+
+## Whether the game should have a tick to carry out resets.
+func awaits_reset() -> bool:
+	var awaits: bool = false
+	for agent: Agent in agents:
+		awaits = agent.awaits_reset() or awaits
+	return awaits
+
+
+func take_rewards() -> void:
+	for agent: Agent in agents:
+		if not agent.is_gone:
+			agent.episode.take_reward()
+
+
+func _is_here(agent: Agent) -> bool:
+	return not agent.is_gone
+
+
+func _join(node: Node) -> void:
+	var agent: Agent = Agent.new(node, _next_id, game_seed)
+	if agent.problem:
+		problem = "%s: %s" % [agent.name, agent.problem]
+	elif agents.size() + joined.size() >= MOST_AGENTS:
+		problem = "more than %d agents" % MOST_AGENTS
+	if agents and not is_open:
+		agent = _stand_in(agent)
+		if not agent:
+			_refuse(node)
+			return
+	else:
+		_next_id += 1
+		joined.append(agent)
+	_by_node[node.get_instance_id()] = agent
+
+
+func _refuse(node: Node) -> void:
+	if node.get_instance_id() not in _refused:
+		_refused[node.get_instance_id()] = true
+		push_warning(
+			"Godot RL Agents: %s joined, but this trainer has no place for it" % node.get_path()
+		)
+
+
+## For an older trainer: the one who came takes the place of one who is gone.
+func _stand_in(fresh: Agent) -> Agent:
+	for agent: Agent in agents:
+		if agent.is_gone and agent.policy == fresh.policy and agent.spaces.equals(fresh.spaces):
+			fresh.node.tree_exiting.disconnect(fresh._on_exit)
+			agent.replace(fresh.node)
+			return agent
+	return null
+
+
+func _part(agent: Agent) -> void:
+	agent.part()
+	joined.erase(agent)

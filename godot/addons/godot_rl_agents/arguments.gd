@@ -1,0 +1,11 @@
+extends RefCounted
+## The command line's `--key=value`, before and after a `--`.
+
+
+## All of them, by key.
+static func read() -> Dictionary[String, String]:
+	var found: Dictionary[String, String] = {}
+	for word: String in OS.get_cmdline_args() + OS.get_cmdline_user_args():
+		if word.begins_with("--") and "=" in word:
+			found[word.get_slice("=", 0).trim_prefix("--")] = word.substr(word.find("=") + 1)
+	return found

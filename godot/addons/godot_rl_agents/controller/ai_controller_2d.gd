@@ -1,0 +1,144 @@
+class_name AIController2D
+extends Node2D
+## What plays an agent in 2D: says what it sees, gets and may do, and takes its actions.
+##
+## Extend it, override the methods below, and give it its player with `init`. Sync finds it by the
+## group AGENT and calls it; the game reads `needs_reset` and `heuristic`, and sets `done`.
+
+enum ControlModes { INHERIT_FROM_SYNC, HUMAN, TRAINING, ONNX_INFERENCE, RECORD_EXPERT_DEMOS }
+
+const RLEpisode := preload("episode.gd")
+const RLSpaces := preload("../agents/spaces.gd")
+
+## Who controls this agent; by default whoever Sync says.
+@export var control_mode: ControlModes = ControlModes.INHERIT_FROM_SYNC
+## The policy that plays in ONNX_INFERENCE; empty for Sync's.
+@export var onnx_model_path: String = ""
+## After how long an episode is cut off.
+@export var reset_after: int = 1000
+
+@export_group("Record expert demos")
+## The JSON file into which demonstrations go; agents may share one.
+@export var expert_demo_save_path: String = ""
+## Removes the last recorded episode.
+@export var remove_last_episode_key: InputEvent
+## How many ticks an action of a demonstration lasts.
+@export var action_repeat: int = 1
+
+@export_group("Several policies")
+## The policy that is to learn this agent.
+@export var policy_name: String = "shared_policy"
+
+var onnx_model: RefCounted
+## Who acts: "human", "model" or "demo_record".
+var heuristic: String = "human"
+## Set when the episode has come to its end; what the agent sees then is its last observation.
+var done: bool = false:
+	set(value):
+		if value:
+			_rl_episode.end(false)
+		done = value
+## Set when the episode is cut off, which says nothing about what would have come.
+var truncated: bool = false:
+	set(value):
+		if value:
+			_rl_episode.end(true)
+		truncated = value
+var reward: float = 0.0
+var n_steps: int = 0
+## Whether the game is asked to put the agent back to a start, and to call `reset`.
+var needs_reset: bool = false
+## What this episode's chances should be drawn from; a new one from `reset` on.
+var episode_seed: int:
+	get:
+		return _rl_episode.episode_seed
+
+var _player: Node2D
+var _rl_episode: RLEpisode = RLEpisode.new(self)
+
+
+func _notification(what: int) -> void:
+	# Not in _ready, which games override.
+	if what == NOTIFICATION_ENTER_TREE:
+		add_to_group(&"AGENT")
+
+
+func _physics_process(_delta: float) -> void:
+	n_steps += 1
+	if n_steps > reset_after and not needs_reset:
+		needs_reset = true
+		_rl_episode.end_by_limit()
+
+
+## Override: what the agent sees, by key. An image's key contains "2d".
+func get_obs() -> Dictionary:
+	push_error("%s: get_obs is not overridden" % get_path())
+	return {"obs": []}
+
+
+## Override if it is not simply `reward`: what the agent got since the last time.
+func get_reward() -> float:
+	return reward
+
+
+## Override: `{"move": {"size": 2, "action_type": "continuous"}}`, or "discrete" with choices.
+func get_action_space() -> Dictionary:
+	push_error("%s: get_action_space is not overridden" % get_path())
+	return {}
+
+
+## Override: `action["move"]` is an Array of numbers, or the choice of a discrete action.
+func set_action(_action: Variant) -> void:
+	push_error("%s: set_action is not overridden" % get_path())
+
+
+## Override to record demonstrations: what the expert does, in the order of the action space.
+func get_action() -> Array:
+	return []
+
+
+## Override to restrict discrete actions: by key, for every choice whether it is allowed.
+func get_action_mask() -> Dictionary:
+	return {}
+
+
+## Override to tell the trainer more, as plain data.
+func get_info() -> Dictionary:
+	return {}
+
+
+## Override where it cannot be told from `get_obs`: images, discrete observations, bounds.
+func get_obs_space() -> Dictionary:
+	return RLSpaces.guess(get_obs())
+
+
+func init(player: Node2D) -> void:
+	_player = player
+
+
+## Begin the next episode.
+func reset() -> void:
+	n_steps = 0
+	needs_reset = false
+	_rl_episode.note_reset()
+
+
+func reset_if_done() -> void:
+	if done:
+		reset()
+
+
+func set_heuristic(by: String) -> void:
+	heuristic = by
+
+
+func get_done() -> bool:
+	return done
+
+
+func set_done_false() -> void:
+	done = false
+
+
+func zero_reward() -> void:
+	reward = 0.0

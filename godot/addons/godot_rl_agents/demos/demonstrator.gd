@@ -1,0 +1,78 @@
+extends RefCounted
+## An agent whose expert is recorded: what it sees, and what the expert then does.
+
+const DemoFile := preload("demo_file.gd")
+const Episode := preload("../controller/episode.gd")
+const Finite := preload("../wire/finite.gd")
+
+var node: Node
+var file: DemoFile
+
+var _episode: Episode
+var _seen: Array = []
+var _done: Array = []
+var _ticks_left: int = 0
+var _has_awaited: bool = false
+## Games in which `set_action` may be called without an action let it take the expert's.
+var _asks_expert: bool = false
+
+
+func _init(of: Node, into: DemoFile) -> void:
+	node = of
+	file = into
+	_episode = node._rl_episode
+	_episode.keeps_ends = true
+	for method: Dictionary in node.get_method_list():
+		if method["name"] == "set_action" and method["default_args"]:
+			_asks_expert = true
+
+
+## A tick begins.
+func tick() -> void:
+	if _episode.state != Episode.GOING or node.get_done():
+		_finish()
+	if node.needs_reset and not _has_awaited:
+		_has_awaited = true
+		return
+	_has_awaited = node.needs_reset
+	_ticks_left -= 1
+	if _ticks_left <= 0:
+		_ticks_left = node.action_repeat
+		_look()
+
+
+func is_remove_key(event: InputEvent) -> bool:
+	var key: InputEvent = node.remove_last_episode_key
+	return key != null and event.is_pressed() and not event.is_echo() and event.is_match(key)
+
+
+func _look() -> void:
+	_seen.append(_sight(node.get_obs()))
+	if _asks_expert:
+		node.set_action()
+	var action: Array = node.get_action()
+	if action.is_empty():
+		push_error("Godot RL Agents: get_action of %s says nothing" % node.get_path())
+	_done.append(action.duplicate())
+	_episode.play()
+
+
+func _finish() -> void:
+	if _done:
+		_seen.append(_sight(_episode.last if _episode.last else node.get_obs()))
+		file.add(_seen, _done)
+	_seen = []
+	_done = []
+	_ticks_left = 0
+	_episode.clear()
+	_episode.forget_end()
+	node.zero_reward()
+
+
+## What is seen, as it is kept: a lone "obs" as its list.
+func _sight(seen: Dictionary) -> Variant:
+	var kept: Dictionary = {}
+	for key: Variant in seen:
+		var value: Variant = seen[key]
+		kept[key] = value.hex_encode() if value is PackedByteArray else Finite.cleaned(value)
+	return kept["obs"] if kept.keys() == ["obs"] else kept

@@ -1,0 +1,19 @@
+extends Node
+## The last to act in every tick and frame: what ended in it is reckoned up.
+
+const Episode := preload("controller/episode.gd")
+const LAST: int = 1 << 30
+
+
+func _init() -> void:
+	process_priority = LAST
+	process_physics_priority = LAST
+
+
+func _physics_process(_delta: float) -> void:
+	Episode.pay()
+	RLTick.in_scripts = false
+
+
+func _process(_delta: float) -> void:
+	RLTick.in_scripts = false

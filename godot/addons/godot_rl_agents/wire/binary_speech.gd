@@ -1,0 +1,204 @@
+extends RefCounted
+## What is said in the encoding `binary1`: packed numbers, one buffer a message.
+
+const Agent := preload("../agents/agent.gd")
+const Roster := preload("../agents/roster.gd")
+const Episode := preload("../controller/episode.gd")
+const Finite := preload("finite.gd")
+const Blemish := preload("blemish.gd")
+const JsonSpeech := preload("json_speech.gd")
+const NAME: String = "binary1"
+## Room for the length, then kind, flags, zeros and the number of rows.
+const HEAD: PackedByteArray = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+const KIND_AT: int = 4
+const FLAGS_AT: int = 5
+const ROWS_AT: int = 8
+const ACTIONS: int = 0x41
+const RESET: int = 0x52
+const STEP: int = 0x53
+const JOINED: int = 1
+const INFOS: int = 2
+const MASKS: int = 4
+const HAS_LAST: int = 4
+const HAS_LEFT: int = 8
+
+## What is wrong, or "".
+var problem: String = ""
+
+var _roster: Roster
+var _blemish: Blemish = Blemish.new()
+
+
+func _init(roster: Roster) -> void:
+	_roster = roster
+
+
+## What `env_info` says beyond version 0.7.
+func env_info() -> Dictionary:
+	var ids: Array = []
+	var masks: Array = []
+	for agent: Agent in _roster.agents:
+		ids.append(agent.id)
+		masks.append(agent.spaces.mask_sizes)
+	return {"encoding": NAME, "agent_ids": ids, "action_mask": masks}
+
+
+## Give everyone their action; false if the frame makes no sense.
+func act(frame: PackedByteArray) -> bool:
+	problem = ""
+	var width: int = 0
+	for agent: Agent in _roster.agents:
+		width += agent.spaces.action_width
+	if frame[0] != ACTIONS:
+		problem = "no message has the kind %d" % frame[0]
+	elif frame.size() != 8 + 4 * width:
+		problem = "actions of %d bytes, where %d were due" % [frame.size(), 8 + 4 * width]
+	elif frame.decode_u32(4) != _roster.agents.size():
+		problem = "actions of %d agents, not %d" % [frame.decode_u32(4), _roster.agents.size()]
+	if problem:
+		return false
+	var numbers: PackedFloat32Array = frame.slice(8).to_float32_array()
+	if not Finite.are_all(numbers):
+		problem = "an action is NaN or infinite"
+		return false
+	return _hand_out(numbers)
+
+
+## What came of the order.
+func outcome(is_reset: bool) -> PackedByteArray:
+	problem = ""
+	var rows: Array[Agent] = _roster.agents + _roster.joined
+	var frame: PackedByteArray = HEAD.duplicate()
+	frame[KIND_AT] = RESET if is_reset else STEP
+	frame.encode_u32(ROWS_AT, rows.size())
+	if _roster.joined:
+		frame[FLAGS_AT] |= JOINED
+		_append_text(frame, JsonSpeech.text_of(_roster.joined.map(_describe)))
+	frame.append_array(_rewards(rows).to_byte_array())
+	_append_padded(frame, _states(rows))
+	_append_seen(frame, rows)
+	_append_masks(frame, rows)
+	_append_infos(frame, rows, is_reset)
+	_roster.turn_page()
+	return frame
+
+
+func _hand_out(numbers: PackedFloat32Array) -> bool:
+	var at: int = 0
+	var actions: Array = []
+	for agent: Agent in _roster.agents:
+		var action: Variant = agent.spaces.unpack_action(numbers, at)
+		if action == null:
+			problem = "a choice of agent %s is out of range" % agent.name
+			return false
+		actions.append(action)
+		at += agent.spaces.action_width
+	for i: int in actions.size():
+		_roster.agents[i].act(actions[i])
+	return true
+
+
+func _describe(agent: Agent) -> Dictionary:
+	return {
+		"id": agent.id,
+		"policy": agent.policy,
+		"observation_space": agent.spaces.observation_space,
+		"action_space": agent.spaces.action_space,
+		"action_mask": agent.spaces.mask_sizes,
+	}
+
+
+func _rewards(rows: Array[Agent]) -> PackedFloat32Array:
+	var rewards: PackedFloat32Array = []
+	for agent: Agent in rows:
+		rewards.append(agent.episode.reward)
+	if not Finite.are_all(rewards):
+		for i: int in rows.size():
+			if not is_finite(rewards[i]):
+				_blemish.tell(rows[i], "its reward", rewards[i])
+				rewards[i] = 0.0
+	return rewards
+
+
+func _states(rows: Array[Agent]) -> PackedByteArray:
+	var states: PackedByteArray = []
+	for agent: Agent in rows:
+		var state: int = agent.episode.state
+		if agent.episode.last:
+			state |= HAS_LAST
+		states.append(state | HAS_LEFT if agent.is_gone else state)
+	return states
+
+
+func _append_seen(frame: PackedByteArray, rows: Array[Agent]) -> void:
+	var numbers: PackedFloat32Array = []
+	var last_numbers: PackedFloat32Array = []
+	var images: PackedByteArray = []
+	var last_images: PackedByteArray = []
+	for agent: Agent in rows:
+		_pack(agent, agent.see(), numbers, images)
+		if agent.episode.last:
+			_pack(agent, agent.episode.last, last_numbers, last_images)
+	if not (Finite.are_all(numbers) and Finite.are_all(last_numbers)):
+		_find_blemishes(rows)
+		numbers = Finite.cleaned(numbers)
+		last_numbers = Finite.cleaned(last_numbers)
+	frame.append_array(numbers.to_byte_array())
+	frame.append_array(last_numbers.to_byte_array())
+	_append_padded(frame, images)
+	_append_padded(frame, last_images)
+
+
+func _pack(
+	agent: Agent, seen: Dictionary, numbers: PackedFloat32Array, images: PackedByteArray
+) -> void:
+	var complaint: String = agent.spaces.pack_numbers(seen, numbers)
+	if not complaint:
+		complaint = agent.spaces.pack_images(seen, images)
+	if complaint:
+		problem = "%s: %s" % [agent.name, complaint]
+
+
+func _find_blemishes(rows: Array[Agent]) -> void:
+	for agent: Agent in rows:
+		_blemish.find(agent, agent.seen)
+		if agent.episode.last:
+			_blemish.find(agent, agent.episode.last)
+
+
+func _append_masks(frame: PackedByteArray, rows: Array[Agent]) -> void:
+	var masks: PackedByteArray = []
+	for agent: Agent in rows:
+		if agent.spaces.mask_sizes:
+			var complaint: String = agent.spaces.pack_mask(agent.mask(), masks)
+			if complaint:
+				problem = "%s: %s" % [agent.name, complaint]
+	if masks:
+		frame[FLAGS_AT] |= MASKS
+		_append_padded(frame, masks)
+
+
+func _append_infos(frame: PackedByteArray, rows: Array[Agent], is_reset: bool) -> void:
+	var infos: Array = []
+	var is_said: bool = false
+	for agent: Agent in rows:
+		var info: Dictionary = agent.info()
+		if is_reset or agent.episode.state != Episode.GOING:
+			info = info.merged({"seed": agent.episode.episode_seed}, true)
+		is_said = is_said or not info.is_empty()
+		infos.append(info)
+	if is_said:
+		frame[FLAGS_AT] |= INFOS
+		_append_text(frame, JsonSpeech.text_of(infos))
+
+
+func _append_text(frame: PackedByteArray, text: String) -> void:
+	var bytes: PackedByteArray = text.to_utf8_buffer()
+	frame.append_array(PackedInt32Array([bytes.size()]).to_byte_array())
+	_append_padded(frame, bytes)
+
+
+func _append_padded(frame: PackedByteArray, section: PackedByteArray) -> void:
+	frame.append_array(section)
+	while frame.size() % 4:
+		frame.append(0)

@@ -1,0 +1,142 @@
+extends RefCounted
+## What is said in JSON: version 0.7 of the protocol, for every trainer that speaks it.
+
+const Agent := preload("../agents/agent.gd")
+const Roster := preload("../agents/roster.gd")
+const Finite := preload("finite.gd")
+const Blemish := preload("blemish.gd")
+const NUMERIC: Array[int] = [TYPE_INT, TYPE_FLOAT]
+## How Godot writes infinity.
+const INFINITE: String = "1e99999"
+
+## What is wrong, or "".
+var problem: String = ""
+
+var _roster: Roster
+var _blemish: Blemish = Blemish.new()
+
+
+func _init(roster: Roster) -> void:
+	_roster = roster
+
+
+## A message as a frame, with room for its length. The keys stay in their order.
+static func frame_of(message: Dictionary) -> PackedByteArray:
+	var frame: PackedByteArray = [0, 0, 0, 0]
+	frame.append_array(text_of(message).to_utf8_buffer())
+	return frame
+
+
+## JSON that every reader takes: what is no number in it is 0.
+static func text_of(value: Variant) -> String:
+	var text: String = JSON.stringify(value, "", false)
+	if text.contains(INFINITE):
+		text = JSON.stringify(Finite.cleaned(value), "", false)
+	return text
+
+
+## Who plays, and what they see and do.
+func env_info() -> Dictionary:
+	var observation_spaces: Array = []
+	var action_spaces: Array = []
+	var policies: Array = []
+	for agent: Agent in _roster.agents:
+		observation_spaces.append(agent.spaces.observation_space)
+		action_spaces.append(agent.spaces.action_space)
+		policies.append(agent.policy)
+	return {
+		"type": "env_info",
+		"observation_space": observation_spaces,
+		"action_space": action_spaces,
+		"n_agents": _roster.agents.size(),
+		"agent_policy_names": policies,
+	}
+
+
+## Give everyone their action; false if the message makes no sense.
+func act(actions: Variant) -> bool:
+	problem = ""
+	if not actions is Array or actions.size() != _roster.agents.size():
+		problem = "an action is not a list of %d agents' actions" % _roster.agents.size()
+		return false
+	var understood: Array[Dictionary] = []
+	for i: int in actions.size():
+		understood.append(_understand(_roster.agents[i], actions[i]))
+	if problem:
+		return false
+	for i: int in understood.size():
+		_roster.agents[i].act(understood[i])
+	return true
+
+
+## What came of the order, as the game says it.
+func outcome(is_reset: bool) -> PackedByteArray:
+	problem = ""
+	var seen: Array = []
+	var infos: Array = []
+	for agent: Agent in _roster.agents:
+		seen.append(_sendable(agent, agent.see()))
+		infos.append(agent.info())
+	if is_reset:
+		return frame_of({"type": "reset", "obs": seen, "info": infos})
+	var rewards: Array = []
+	var dones: Array = []
+	for agent: Agent in _roster.agents:
+		var reward: float = agent.take_reward()
+		if not is_finite(reward):
+			_blemish.tell(agent, "its reward", reward)
+			reward = 0.0
+		rewards.append(reward)
+		dones.append(agent.take_done())
+	var message: Dictionary = {"type": "step", "obs": seen, "reward": rewards}
+	return frame_of(message.merged({"done": dones, "info": infos}))
+
+
+func _understand(agent: Agent, said: Variant) -> Dictionary:
+	var action: Dictionary = {}
+	var spaces: RefCounted = agent.spaces
+	for i: int in spaces.action_keys.size():
+		var key: Variant = spaces.action_keys[i]
+		var value: Variant = said.get(key) if said is Dictionary else null
+		if spaces.action_choices[i]:
+			if typeof(value) not in NUMERIC or value < 0 or value >= spaces.action_choices[i]:
+				_complain(agent, key, "a choice below %d" % spaces.action_choices[i], value)
+				break
+			action[key] = int(value)
+		else:
+			value = [value] if typeof(value) in NUMERIC else value
+			if not _are_numbers(value, spaces.action_widths[i]):
+				_complain(agent, key, "%d numbers" % spaces.action_widths[i], value)
+				break
+			action[key] = value
+	return action
+
+
+func _are_numbers(value: Variant, count: int) -> bool:
+	if not value is Array or value.size() != count:
+		return false
+	return value.all(func(x: Variant) -> bool: return typeof(x) in NUMERIC and is_finite(x))
+
+
+func _complain(agent: Agent, key: Variant, expected: String, value: Variant) -> void:
+	var text: String = JSON.stringify(value).left(80)
+	problem = "action '%s' of agent %s: expected %s, got %s" % [key, agent.name, expected, text]
+
+
+## What is seen, with pictures in hex and 0 for what is no number.
+func _sendable(agent: Agent, seen: Dictionary) -> Dictionary:
+	var numbers: PackedFloat32Array = []
+	var complaint: String = agent.spaces.pack_numbers(seen, numbers)
+	if complaint:
+		problem = "%s: %s" % [agent.name, complaint]
+	var sendable: Dictionary = seen
+	if not Finite.are_all(numbers):
+		_blemish.find(agent, seen)
+		sendable = sendable.duplicate()
+		for key: Variant in agent.spaces.number_keys:
+			sendable[key] = Finite.cleaned(sendable[key])
+	for key: Variant in agent.spaces.image_keys:
+		if sendable.get(key) is PackedByteArray:
+			sendable = sendable.duplicate()
+			sendable[key] = sendable[key].hex_encode()
+	return sendable

@@ -1,0 +1,94 @@
+extends RefCounted
+## Frames over TCP: u32 length, then that many bytes.
+
+const HOST: String = "127.0.0.1"
+const CONNECT_SEC: float = 5.0
+const LARGEST_FRAME: int = 268435456
+const SPIN_USEC: int = 200
+const REST_USEC: int = 40
+## What has not come by then is not worth a look every few microseconds.
+const PATIENT_USEC: int = 20000
+const LONG_REST_USEC: int = 1000
+
+## Why there is no connection, or "".
+var closed: String = ""
+
+var _peer: StreamPeerTCP = StreamPeerTCP.new()
+## The length of the frame that is coming; -1 before it is known.
+var _length: int = -1
+var _frame: PackedByteArray = []
+
+
+## Connect; false if nobody listens.
+func open(port: int) -> bool:
+	var deadline: int = Time.get_ticks_usec() + int(CONNECT_SEC * 1e6)
+	if _peer.connect_to_host(HOST, port) == OK:
+		while _peer.get_status() == StreamPeerTCP.STATUS_CONNECTING:
+			_peer.poll()
+			if Time.get_ticks_usec() > deadline:
+				break
+			OS.delay_usec(REST_USEC)
+	if _peer.get_status() != StreamPeerTCP.STATUS_CONNECTED:
+		closed = "nobody listens on %s:%d" % [HOST, port]
+		return false
+	_peer.set_no_delay(true)
+	return true
+
+
+func close() -> void:
+	closed = closed if closed else "closed"
+	_peer.disconnect_from_host()
+
+
+## Send a frame whose first 4 bytes are kept for its length.
+func send(frame: PackedByteArray) -> void:
+	if frame.size() - 4 > LARGEST_FRAME:
+		closed = "an answer of %d bytes is too large" % (frame.size() - 4)
+		return
+	frame.encode_u32(0, frame.size() - 4)
+	if _peer.put_data(frame) != OK:
+		closed = "the trainer has gone"
+
+
+## Wait for the next frame; empty if none came in time, or if the connection is closed.
+##
+## Spins for a moment, then rests between looks: endless spinning would starve the trainer.
+func receive(patience_usec: int) -> PackedByteArray:
+	var start: int = Time.get_ticks_usec()
+	while not closed:
+		_peer.poll()
+		if _take():
+			var frame: PackedByteArray = _frame
+			_frame = PackedByteArray()
+			_length = -1
+			return frame
+		if _peer.get_status() != StreamPeerTCP.STATUS_CONNECTED:
+			closed = closed if closed else "the trainer has gone"
+		var waited: int = Time.get_ticks_usec() - start
+		if waited >= patience_usec:
+			break
+		if waited > SPIN_USEC:
+			OS.delay_usec(REST_USEC if waited < PATIENT_USEC else LONG_REST_USEC)
+	return PackedByteArray()
+
+
+## Take what is there; whether a frame is whole.
+func _take() -> bool:
+	var there: int = _peer.get_available_bytes()
+	if _length < 0 and there >= 4:
+		_length = _peer.get_u32()
+		there -= 4
+		if _length < 1 or _length > LARGEST_FRAME:
+			closed = "a frame of %d bytes" % _length
+			return false
+	if _length < 0 or there <= 0:
+		return false
+	var result: Array = _peer.get_data(mini(there, _length - _frame.size()))
+	if result[0] != OK:
+		closed = "the trainer has gone"
+		return false
+	if _frame:
+		_frame.append_array(result[1])
+	else:
+		_frame = result[1]
+	return _frame.size() == _length

@@ -1,0 +1,55 @@
+extends Node2D
+## Counts its ticks and earns one a tick; as games are commonly written.
+##
+##   --lifetime=20   after so many ticks it is done, with 10 more
+##   --asks=1        it then asks for a reset, carried out in the next tick; else it resets at once
+##   --limit=1000    reset_after
+##   --says_done=1   a reset is also called done, as many games do
+##   --nan=30        in this tick of its life it sees NaN
+##   --masks=1       its choices are masked; --policies=1: every counter has its own policy
+
+const Game := preload("counter_game.gd")
+const Controller := preload("counter_controller.gd")
+
+var number: int = 0
+var count: int = 0
+var age: int = 0
+var pressed: Array[int] = []
+var ai_controller: Controller = Controller.new()
+
+var _lifetime: int = Game.option("lifetime", 1 << 30)
+var _asks: bool = Game.option("asks", 0) == 1
+var _says_done: bool = Game.option("says_done", 0) == 1
+
+
+func _ready() -> void:
+	ai_controller.name = "AIController2D"
+	ai_controller.reset_after = Game.option("limit", 1000)
+	if Game.option("policies", 0) == 1:
+		ai_controller.policy_name = "policy%d" % number
+	add_child(ai_controller)
+	ai_controller.init(self)
+
+
+func _physics_process(_delta: float) -> void:
+	age += 1
+	if ai_controller.needs_reset:
+		ai_controller.reset()
+		_restart()
+		return
+	count += 1
+	ai_controller.reward += 1.0
+	if count == _lifetime:
+		ai_controller.reward += 10.0
+		ai_controller.done = true
+		if _asks:
+			ai_controller.needs_reset = true
+		else:
+			ai_controller.reset()
+			_restart()
+
+
+func _restart() -> void:
+	count = 0
+	if _says_done:
+		ai_controller.done = true

@@ -35,8 +35,10 @@ func muster(nodes: Array[Node]) -> void:
 			_join(node)
 
 
-## Tell the trainer of all who are here: from now on it knows them.
+## The trainer is told of all who are here; what happened to them before does not count.
 func introduce() -> void:
+	for agent: Agent in joined:
+		agent.start_over()
 	agents.append_array(joined)
 	joined.clear()
 	for agent: Agent in agents:

@@ -1,0 +1,73 @@
+"""Where Sync may be, and who may set it."""
+
+import re
+import shutil
+import socket
+import time
+from pathlib import Path
+
+from estragon.godot.process import GodotProcess
+from estragon.godot.project import import_project
+from tests.godot.addon.peer import Peer, playing
+
+IDLE = (0.0, 0.0, 0.0)
+
+
+def test_what_another_node_sets_in_its_ready_counts(counter: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(30.0)
+        words = ["--headless", "--path", str(counter), "--fixed-fps", "60", "--repeat=3"]
+        words.append(f"--wire={server.getsockname()[1]}")
+        with GodotProcess(words, folder=tmp_path) as process, server.accept()[0] as connection:
+            peer = Peer(connection, process)
+            peer.greet("binary1")
+            peer.reset()
+            assert [row.reward for row in peer.step(*IDLE)] == [3]
+
+
+def test_sync_may_be_an_autoload(counter: Path, tmp_path: Path) -> None:
+    project = tmp_path / "autoload"
+    shutil.copytree(counter, project)
+    scene = (project / "counter.tscn").read_text()
+    (project / "counter.tscn").write_text(re.sub(r'\[node name="Sync".*', "", scene, flags=re.S))
+    with (project / "project.godot").open("a") as settings:
+        settings.write(
+            '\n[autoload]\n\nGodotRLAgentsSync="*res://addons/godot_rl_agents/sync.gd"\n'
+        )
+    import_project(project)
+    with playing(project, tmp_path, "--agents=2") as peer:
+        assert len(peer.greet("binary1")["agent_ids"]) == 2
+        peer.reset()
+        assert [row.reward for row in peer.step(*IDLE, *IDLE)] == [8, 8]
+        # A scene that is loaded anew brings new agents.
+        peer.say(type="call", method="reload")
+        peer.hear()
+        rows = peer.step(*IDLE, *IDLE)
+        assert [(row.id, bool(row.state & 8)) for row in rows] == [
+            (0, True),
+            (1, True),
+            (2, False),
+            (3, False),
+        ]
+        assert [row.reward for row in peer.step(*IDLE, *IDLE)] == [8, 8]
+
+
+def test_speed_up_in_real_time_and_never_under_fixed_fps(counter: Path, tmp_path: Path) -> None:
+    with playing(counter, tmp_path, "--speedup=8", fixed=False) as peer:
+        peer.greet("binary1")
+        peer.reset()
+        for _ in range(30):
+            peer.step(*IDLE)
+        peer.say(type="call", method="tell_pace")
+        assert peer.hear()["returns"] == [[8.0, 480]]
+        start = time.monotonic()
+        for _ in range(60):
+            peer.step(*IDLE)
+        assert 0.3 < time.monotonic() - start < 3.0  # 240 ticks at 480 a second
+    with playing(counter, tmp_path, "--speedup=8") as peer:
+        peer.greet("binary1")
+        peer.reset()
+        for _ in range(10):
+            peer.step(*IDLE)
+        peer.say(type="call", method="tell_pace")
+        assert peer.hear()["returns"] == [[1.0, 60]]

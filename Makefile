@@ -4,10 +4,10 @@ EXTRAS ?= all
 ARGS ?=
 
 BIN := .venv/bin
-GDSCRIPT = find godot -name '*.gd' -not -path '*/.godot/*'
+GDSCRIPT = find godot tests -name '*.gd' -not -path '*/.godot/*'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test check format bench prove wheel clean
+.PHONY: help setup train test check format bench prove wheel addon clean
 
 help: ## Show this help
 	@echo "Estragon: train, watch, test and ship game-playing agents for Godot 4."
@@ -51,6 +51,9 @@ prove: setup ## The long runs behind the claims; hours, resumable
 
 wheel: setup ## Build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation
+
+addon: ## Pack the Godot addon into dist/godot_rl_agents.zip
+	@$(PYTHON) scripts/build_addon.py $(ARGS)
 
 clean: ## Remove what was built and cached; .venv and results stay
 	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

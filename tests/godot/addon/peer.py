@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import shutil
 import socket
 import struct
@@ -224,15 +223,20 @@ def staged(game: str, folder: Path, *, addon: Path = ADDON) -> Path:
 
 @contextlib.contextmanager
 def playing(
-    project: Path, folder: Path, *arguments: str, fixed: bool = True, scene: str = ""
+    project: Path,
+    folder: Path,
+    *arguments: str,
+    fixed: bool = True,
+    window: dict[str, str] | None = None,
 ) -> Iterator[Peer]:
-    """The game, connected."""
+    """The game, connected; with a window where an environment for one is given."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(TIMEOUT_SEC)
-        port = server.getsockname()[1]
-        words = ["--headless", "--path", str(project), *(["--fixed-fps", "60"] if fixed else [])]
-        words += [*([scene] if scene else []), f"--port={port}", *arguments]
-        with GodotProcess(words, folder=folder, env=dict(os.environ)) as process:
+        drawing = ["--rendering-driver", "opengl3", "--audio-driver", "Dummy"]
+        words = [*(drawing if window else ["--headless"]), "--path", str(project)]
+        words += ["--fixed-fps", "60"] if fixed else []
+        words += [f"--port={server.getsockname()[1]}", *arguments]
+        with GodotProcess(words, folder=folder, env=window) as process:
             connection, _ = server.accept()
             with connection:
                 yield Peer(connection, process)

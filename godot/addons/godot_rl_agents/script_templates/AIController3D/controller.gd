@@ -6,7 +6,7 @@ var move: Vector2 = Vector2.ZERO
 
 
 func get_obs() -> Dictionary:
-	return {"obs": [_player.position.x, _player.position.y]}
+	return {"obs": [_player.position.x, _player.position.z]}
 
 
 func get_reward() -> float:

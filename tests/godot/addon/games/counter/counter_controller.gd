@@ -73,3 +73,7 @@ func tell_pace() -> Array:
 
 func reload() -> void:
 	get_tree().reload_current_scene.call_deferred()
+
+
+func tell_frames() -> int:
+	return Engine.get_frames_drawn()

@@ -126,11 +126,15 @@ def test_a_game_that_was_told_a_port_where_nobody_listens_ends(
     words = ["--headless", "--path", str(counter), f"--port={port}"]
     with GodotProcess(words, folder=tmp_path) as process:
         assert process.wait("its end", 20.0) == 1
-        assert any(f"nobody listens on 127.0.0.1:{port}; the game ends" in x for x in process.lines())
+        assert any(
+            f"nobody listens on 127.0.0.1:{port}; the game ends" in x for x in process.lines()
+        )
 
 
 def test_without_a_trainer_people_control_the_agents(counter: Path, tmp_path: Path) -> None:
     words = ["--headless", "--path", str(counter), "--fixed-fps", "60", "--lifetime=5"]
-    with GodotProcess([*words, "--report=300", f"--wire={free_port()}"], folder=tmp_path) as process:
+    with GodotProcess(
+        [*words, "--report=300", f"--wire={free_port()}"], folder=tmp_path
+    ) as process:
         until(lambda: any("people control" in x for x in process.lines()), 20.0, "the line")
         until(lambda: any("heuristic human, done 59" in x for x in process.lines()), 20.0, "play")

@@ -229,6 +229,7 @@ def playing(
     folder: Path,
     *arguments: str,
     fixed: bool = True,
+    scene: str = "",
     window: dict[str, str] | None = None,
 ) -> Iterator[Peer]:
     """The game, connected; with a window where an environment for one is given."""
@@ -237,6 +238,7 @@ def playing(
         drawing = ["--rendering-driver", "opengl3", "--audio-driver", "Dummy"]
         words = [*(drawing if window else ["--headless"]), "--path", str(project)]
         words += ["--fixed-fps", "60"] if fixed else []
+        words += [scene] if scene else []
         words += [f"--port={server.getsockname()[1]}", *arguments]
         with GodotProcess(words, folder=folder, env=window) as process:
             connection, _ = server.accept()

@@ -2,6 +2,25 @@ extends TagTest
 ## RayCastSensor3D against boxes at known distances.
 
 const SCENE: String = "res://addons/godot_rl_agents/sensors/sensors_3d/RaycastSensor3D.tscn"
+## As the editor saved it with the addon of Godot RL Agents.
+const OLD_SCENE: String = """[gd_scene load_steps=2 format=3]
+
+[ext_resource type="PackedScene" path="%s" id="1"]
+
+[node name="Robot" type="Node3D"]
+
+[node name="RaycastSensor3D" parent="." instance=ExtResource("1")]
+collision_mask = 3
+n_rays_height = 1.0
+ray_length = 20.0
+class_sensor = true
+
+[node name="node_0 0" type="RayCast3D" parent="RaycastSensor3D"]
+target_position = Vector3(-7.39, 0, 17.8)
+
+[node name="node_1 0" type="RayCast3D" parent="RaycastSensor3D"]
+target_position = Vector3(-2.52, 0, 19.1)
+"""
 const WALL_AT: float = 4.0
 
 
@@ -145,6 +164,23 @@ func calculate_raycasts() -> Array:
 	await frames(2)
 	check_equal(nodes.get_observation(), direct.get_observation(), "both ways")
 	check(direct.get_observation().max() > 0.5, "the box")
+
+
+func test_a_scene_made_with_the_older_addon_works() -> void:
+	var file: FileAccess = FileAccess.open("user://old_robot.tscn", FileAccess.WRITE)
+	file.store_string(OLD_SCENE % SCENE)
+	file.close()
+	var robot: Node3D = load("user://old_robot.tscn").instantiate()
+	DirAccess.remove_absolute("user://old_robot.tscn")
+	add_child(robot)
+	_box(Vector3(0.0, 0.0, WALL_AT + 0.5), Vector3(100.0, 100.0, 1.0))
+	await frames(2)
+	var sensor: RayCastSensor3D = robot.get_child(0)
+	check_equal(sensor.get_child_count(), 0, "saved rays")
+	var seen: Array = sensor.get_observation()
+	check_equal(seen.size(), 8, "numbers of 4 rays")
+	check_near(seen[2], 1.0 - WALL_AT / cos(deg_to_rad(7.5)) / 20.0, 1e-5, "nearness")
+	check_equal(seen[3], 1.0, "class")
 
 
 func test_rays_that_an_old_scene_has_saved_are_removed() -> void:

@@ -68,9 +68,9 @@ def test_live_play_is_measured_beside_the_game_without_a_wire(tmp_path: Path) ->
     output = tmp_path / "live.json"
     assert main(["bench", "live", "--seconds", "0.3", "--output", str(output)]) == 0
     figures = json.loads(output.read_text())
-    sizes = [n for n in (1, 4, 16, 32) for _ in range(6)]
-    assert [figure["arenas"] for figure in figures] == [*sizes, 1]
-    assert figures[-1]["name"] == "live_json"
+    sides = ["bare", "random", "inference", "learning", "inference_over_bare"]
+    sides = [f"live_{side}_1" for side in [*sides, "learning_over_inference"]]
+    assert [figure["name"] for figure in figures] == [*sides, "live_json"]
     assert all(set(figure) == KEYS and figure["value"] > 0 for figure in figures)
 
 

@@ -10,6 +10,7 @@ from estragon.learn.kernels import (
     add_moments,
     choose,
     count_decision,
+    decide_few,
     estimate_advantages,
     prepare,
     record,
@@ -369,3 +370,32 @@ def test_episodes_are_summed_up_where_they_end(rule_set: str) -> None:
     for row, so_far in enumerate(course.values()):
         assert decisions[row] == len(so_far), "what goes on is kept for later"
         assert distance[row] == pytest.approx(sum(metres for _, metres in so_far))
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+def test_few_rows_are_decided_as_by_torch(rows: int) -> None:
+    policy = Policy(knowing(3), RULES)
+    random = np.random.default_rng(rows)
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.add_(torch.from_numpy(random.normal(0.0, 0.1, parameter.shape)).float())
+    seen = random.uniform(-1.0, 1.0, (rows, 2, SIZE)).astype(np.float32)
+    agents = random.integers(0, 2, rows)
+    chances = random.random((rows, 2), dtype=np.float32)
+    features, few_features = (np.empty((rows, SIZE), dtype=np.float32) for _ in range(2))
+    picks, few_picks = (np.empty((rows, 2), dtype=np.int64) for _ in range(2))
+    chosen, few_chosen, values = (np.empty(rows, dtype=np.float32) for _ in range(3))
+    actions, few_actions = (np.zeros((rows, 2, 3), dtype=np.float32) for _ in range(2))
+    numbers = policy.numbers()
+    prepare(seen, agents, numbers.mean, numbers.scale, features)
+    scores = policy.score(torch.from_numpy(features)).detach().numpy()
+    choose(scores, chances, numbers.moves, seen, agents, picks, chosen, actions)
+    decide_few(
+        seen, agents, numbers, chances, few_features, values, few_picks, few_chosen, few_actions
+    )
+    assert np.array_equal(few_features, features)
+    assert np.allclose(values, scores[:, -1], atol=1e-4)
+    same = (picks == few_picks).all(axis=1)
+    assert same.mean() > 0.9, "but for draws at the very edge of a choice"
+    assert np.allclose(few_chosen[same], chosen[same], atol=1e-4)
+    assert np.allclose(few_actions[same], actions[same])

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -154,6 +155,15 @@ def test_without_a_server_it_gives_up_in_time(tmp_path: Path) -> None:
         said = "\n".join(game.lines())
     assert "estragon: no server: the game waits; trying again in" in said
     assert "estragon: no server at ws://127.0.0.1:1 for 2.0 s; start one with" in said
+
+
+def test_a_program_that_accepts_and_never_speaks_is_no_server(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with playing(port, tmp_path, "--server-wait=3") as game:
+            assert game.wait("its end", PATIENCE_SEC) == 2
+            said = "\n".join(game.lines())
+    assert f"estragon: no server at ws://127.0.0.1:{port} for 3.0 s" in said
 
 
 def test_it_ends_by_itself_after_the_duration(tmp_path: Path) -> None:

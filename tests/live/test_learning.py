@@ -96,7 +96,9 @@ def test_the_rows_are_those_of_the_embedded_engine(rule_set: str) -> None:
     block = Block(arenas_of(task), sides, recipe)
     policies = trainer.spare_policies()
     random = np.random.default_rng((task.seed, CLIENT))
-    players = Players(policies, RivalPair(None, None), sparring_partners(task.rules), random)
+    players = Players(
+        policies, RivalPair(None, None), sparring_partners(task.rules), random
+    )._replace(numbers=[policy.numbers() for policy in policies])
     assert len(trainer.delivered) == 3
     for harvest in trainer.delivered:
         block.play(players)
@@ -136,11 +138,15 @@ def log_chances(policy: Policy, batch: Batch) -> np.ndarray:
     return chances
 
 
-def test_clients_are_kept_apart_and_answered_together(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("counts", "looks_wanted"), [((4, 6), 0), ((70, 90), len(ROLES))])
+def test_clients_are_kept_apart_and_answered_together(
+    counts: tuple[int, int], looks_wanted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many arenas by one look into each policy for all clients, few by none of torch's."""
     task = task_of()
     trainer = PickyTrainer(task, past=0.0, sparring=0.0)
     alone = LearningBrain(trainer)
-    arenas = [arenas_of(task, 4), arenas_of(replace(task, seed=9), 6)]
+    arenas = [arenas_of(task, counts[0]), arenas_of(replace(task, seed=9), counts[1])]
     together = LearningBrain(trainer)
     looks = 0
     score = Policy.score
@@ -160,7 +166,7 @@ def test_clients_are_kept_apart_and_answered_together(monkeypatch: pytest.Monkey
     separate = [alone.decide([question])[0].copy() for question in asked]
     monkeypatch.setattr(Policy, "score", counted)
     both = together.decide(asked)
-    assert looks == len(ROLES), "one look into each policy for all clients"
+    assert looks == looks_wanted
     for mine, other in zip(both, separate, strict=True):
         assert np.array_equal(mine, other)
 

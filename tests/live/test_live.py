@@ -14,6 +14,7 @@ import pytest
 
 from estragon.cli import main
 from estragon.learn.metrics import CONTRACT
+from estragon.learn.run_folder import RunFolder
 from estragon.live.rounds import COLUMNS
 from estragon.tag.policy_files import load_policies
 from estragon.tag.rules import load_rules
@@ -21,6 +22,15 @@ from tests.live.staging import ESTRAGON, Command
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ["--arenas", "4", "--update-rows", "256", "--port", "0"]
+LIMIT = """
+import resource, sys
+from estragon.cli import main
+limit = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+sys.exit(main(sys.argv[2:]))
+"""
+LIMITED = [sys.executable, "-c", LIMIT]
+"""`estragon` where no file may grow beyond so many bytes, as on a full disk."""
 LONG_SEC = 240.0
 STANDSTILL_SEC = 30.0
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -69,7 +79,7 @@ def game_pids(folder: Path) -> list[int]:
 def test_self_play_in_rounds_leaves_everything(tmp_path: Path) -> None:
     """The very script of the page, with a shorter time and a folder of its own."""
     words = ["bash", ROOT / "scripts" / "train.sh", "self-play", *QUICK, "--output", tmp_path]
-    env = os.environ | {"AI_TRAIN_DURATION": "60", "SELF_PLAY_ROUNDS": "2", "PWD": str(tmp_path)}
+    env = os.environ | {"AI_TRAIN_DURATION": "30", "SELF_PLAY_ROUNDS": "2", "PWD": str(tmp_path)}
     done = subprocess.run(
         [str(word) for word in words],
         cwd=tmp_path,
@@ -134,6 +144,22 @@ def test_games_and_runs_that_are_killed_or_stand_still(tmp_path: Path) -> None:
     assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
     assert not game_pids(tmp_path)
     assert len(list((tmp_path / "debug").iterdir())) == 2
+    assert_a_full_disk_is_survived(tmp_path)
+
+
+def assert_a_full_disk_is_survived(folder: Path) -> None:
+    """No file may grow as large as the run's state is: one line, and the state of before."""
+    state = RunFolder.find(folder, "latest").state
+    kept = state.read_bytes()
+    words = [*LIMITED, str(len(kept) - 1), "live", "seeker", *QUICK, "--resume"]
+    with Command(words, folder) as full:
+        assert full.process.wait(LONG_SEC) == 2
+        full.end()
+    assert full.said[-1].startswith("estragon: ")
+    assert "cannot write" in full.said[-1]
+    assert "Traceback" not in "".join(full.said)
+    assert state.read_bytes() == kept
+    assert not game_pids(folder), "an orphan"
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,18 @@
 
 import os
 import signal
+import subprocess
 import sys
 import sysconfig
 import urllib.request
+import venv
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from estragon.cli import main
 from estragon.tag.frozen import FrozenPolicy
@@ -20,17 +25,35 @@ from tests.live.staging import ESTRAGON, PATIENCE_SEC, ROOT, Command, Game, serv
 RULES = load_rules()
 SIZE = RULES.observation.size
 LOG = Path("trainer", "logs", "server.log")
-BARE = """
-import runpy, sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"numba", "torch", "gymnasium", "pettingzoo", "matplotlib"}:
-            raise ImportError(name)
-sys.meta_path.insert(0, Absent())
-sys.argv = ["server.py", *sys.argv[1:]]
-runpy.run_path("server.py", run_name="__main__")
-"""
-"""Runs trainer/server.py where nothing but the core packages can be imported."""
+
+
+def core_packages() -> set[metadata.Distribution]:
+    """What `pip install estragon` brings: no extras, but everything that the core needs."""
+    found: dict[str, metadata.Distribution] = {}
+    names = ["estragon"]
+    while names:
+        own = metadata.distribution(names.pop())
+        for line in own.requires or []:
+            needed = Requirement(line)
+            name = canonicalize_name(needed.name)
+            wanted = needed.marker is None or needed.marker.evaluate({"extra": ""})
+            if wanted and name not in found:
+                found[name] = metadata.distribution(name)
+                names.append(name)
+    return set(found.values())
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of a new virtual environment with the core packages alone."""
+    folder = tmp_path_factory.mktemp("bare") / "venv"
+    venv.create(folder, symlinks=True)
+    base = {"base": str(folder), "platbase": str(folder)}
+    site = Path(sysconfig.get_path("purelib", "venv", base))
+    for package in core_packages():
+        for name in {file.parts[0] for file in package.files or []} - {"..", "__pycache__"}:
+            (site / name).symlink_to(Path(str(package.locate_file(name))).resolve())
+    return Path(sysconfig.get_path("scripts", "venv", base)) / "python"
 
 
 def save_policy(path: Path) -> dict[Role, FrozenPolicy]:
@@ -142,13 +165,14 @@ def test_a_browser_gets_a_page_and_the_log_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trained", [False, True])
-def test_the_core_packages_are_enough(trained: bool, tmp_path: Path) -> None:
-    """In `trainer/`, without torch and numba, and without an installation of this package."""
+def test_the_core_packages_are_enough(trained: bool, bare_python: Path, tmp_path: Path) -> None:
+    """In `trainer/`, in a new virtual environment, without an installation of this package."""
+    for absent in ("torch", "numba", "estragon"):
+        assert subprocess.run([bare_python, "-c", f"import {absent}"], check=False).returncode
     policies = save_policy(tmp_path / "policy.npz") if trained else {}
     play = ["--policy", tmp_path / "policy.npz"] if trained else ["--random"]
-    words = [sys.executable, "-S", "-c", BARE, "--port", "0", "--output", tmp_path, *play]
-    packages = os.environ | {"PYTHONPATH": sysconfig.get_path("purelib")}
-    with Command(words, ROOT / "trainer", env=packages) as command:
+    words = [bare_python, "server.py", "--port", "0", "--output", tmp_path, *play]
+    with Command(words, ROOT / "trainer") as command:
         port = command.port()
         assert_plays(port, policies)
         with Game(port) as game:

@@ -13,7 +13,7 @@ static func of(sync: Node) -> PackedStringArray:
 	var root: Node = sync.get_tree().edited_scene_root if sync.is_inside_tree() else null
 	if not root:
 		return warnings
-	var agents: Array[Node] = root.find_children("*", "", true, false).filter(_is_agent)
+	var agents: Array = root.find_children("*", "", true, false).filter(_is_agent)
 	if not agents:
 		warnings.append("There is no AIController2D or AIController3D in this scene.")
 	for agent: Node in agents:

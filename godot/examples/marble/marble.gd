@@ -7,7 +7,7 @@ extends Node3D
 ## 1, and both end the episode; after 15 seconds it is cut off. Coming nearer to the goal gives a
 ## little, so that learning starts at once.
 ##
-## Goals reached: RANDOM of a hundred episodes by a random player, GOOD by a good one.
+## Episodes that reach the goal: 4% for a random player, all for one that learned for 100,000 steps.
 ##
 ## Play it yourself with the arrow keys:
 ##

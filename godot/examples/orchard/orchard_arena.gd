@@ -11,6 +11,7 @@ const CLEARANCE: float = 84.0
 
 const GROUND: Color = Color("dfe8c8")
 const EDGE: Color = Color("8a9a6b")
+const FRUIT: Color = Color("d9473d")
 
 ## What this episode's chances are drawn from.
 var _random: RandomNumberGenerator = RandomNumberGenerator.new()
@@ -24,6 +25,8 @@ func _draw() -> void:
 	var ground: Rect2 = Rect2(-HALF, -HALF, 2.0 * HALF, 2.0 * HALF)
 	draw_rect(ground.grow(12.0), EDGE)
 	draw_rect(ground, GROUND)
+	for index: int in player.eaten:
+		draw_circle(Vector2(16.0 * index - HALF, -HALF - 24.0), 6.0, FRUIT, true, -1.0, true)
 
 
 ## Begin an episode: everything grows somewhere else, drawn from the seed.

@@ -14,7 +14,10 @@ var wish: Vector2 = Vector2.ZERO:
 			wish = value
 			queue_redraw()
 ## How many fruits it has eaten in this episode.
-var eaten: int = 0
+var eaten: int = 0:
+	set(value):
+		eaten = value
+		_arena.queue_redraw()
 ## The same of the episode before.
 var score: int = 0
 

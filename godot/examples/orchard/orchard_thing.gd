@@ -14,7 +14,7 @@ const SPIKES: int = 9
 
 func _draw() -> void:
 	if kind == Kind.FRUIT:
-		draw_circle(Vector2.ZERO, OrchardPlayer.FRUIT_RADIUS, Color("d9473d"), true, -1.0, true)
+		draw_circle(Vector2.ZERO, OrchardPlayer.FRUIT_RADIUS, OrchardArena.FRUIT, true, -1.0, true)
 		draw_line(Vector2(0.0, -9.0), Vector2(3.0, -17.0), Color("6b4a2f"), 3.0, true)
 		draw_circle(Vector2(8.0, -15.0), 4.0, Color("5f9e4b"), true, -1.0, true)
 		return

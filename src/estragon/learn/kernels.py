@@ -4,16 +4,40 @@ Rows are arenas; `agents` says which agent of each arena plays the role in quest
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from estragon.tag.arenas import Results
-from estragon.tag.compile import kernel
+from estragon.tag.compile import inlined, kernel
 from estragon.tag.frozen import CLIP
 from estragon.tag.match import GOING_ON, TAGGED
 from estragon.tag.observation import FORWARD, POSITION, SEEN, VELOCITY
 
 SMALLEST_CHANCE = 1e-9
+FEW_ROWS = 64
+"""Up to so many rows `decide_few` is quicker than torch."""
+
+
+class Numbers(NamedTuple):
+    """The numbers of a policy, as kernels want them; arrays are float32."""
+
+    turns: bool
+    """Whether observations have a heading, in whose frame the policy sees and acts."""
+    mean: np.ndarray
+    """(size,), of turned observations."""
+    scale: np.ndarray
+    moves: np.ndarray
+    """(choices, 2), ahead and aside."""
+    first: np.ndarray
+    """(size, hidden)."""
+    first_bias: np.ndarray
+    second: np.ndarray
+    """(hidden, hidden)."""
+    second_bias: np.ndarray
+    last: np.ndarray
+    """(hidden, choices + 2)."""
+    last_bias: np.ndarray
 
 
 @kernel
@@ -32,18 +56,25 @@ def prepare(
         mean, scale: (size,) float32.
         features: (rows, size) float32 to fill.
     """
-    limit = np.float32(CLIP)
     for row in range(len(agents)):
-        seen, out = observations[row, agents[row]], features[row]
-        for k in range(len(mean)):
-            out[k] = seen[k]
+        _prepare_row(observations[row, agents[row]], True, mean, scale, features[row])
+
+
+@inlined
+def _prepare_row(
+    seen: np.ndarray, turns: bool, mean: np.ndarray, scale: np.ndarray, out: np.ndarray
+) -> None:
+    limit = np.float32(CLIP)
+    for k in range(len(mean)):
+        out[k] = seen[k]
+    if turns:
         x, z = seen[FORWARD], seen[FORWARD + 1]
         for start in (POSITION, VELOCITY, SEEN):
             out[start] = seen[start] * x + seen[start + 2] * z
             out[start + 2] = seen[start + 2] * x - seen[start] * z
-        for k in range(len(mean)):
-            value = (out[k] - mean[k]) / scale[k]
-            out[k] = min(max(value, -limit), limit)
+    for k in range(len(mean)):
+        value = (out[k] - mean[k]) / scale[k]
+        out[k] = min(max(value, -limit), limit)
 
 
 @kernel
@@ -69,32 +100,99 @@ def choose(
         log_chances: (rows,) float32 to fill: the log-probability of what was drawn.
         actions: (arenas, 2, 3) float32 to fill.
     """
-    choices = len(moves)
     for row in range(len(agents)):
-        own = scores[row]
-        best = own[0]
-        for k in range(1, choices):
-            best = max(best, own[k])
-        total = 0.0
-        for k in range(choices):
-            total += math.exp(own[k] - best)
-        wanted, so_far, move = chances[row, 0] * total, 0.0, choices - 1
-        for k in range(choices):
-            so_far += math.exp(own[k] - best)
-            if wanted < so_far:
-                move = k
-                break
-        jump_chance = 1.0 / (1.0 + math.exp(-own[choices]))
-        jumps = chances[row, 1] < jump_chance
-        log_jump = math.log((jump_chance if jumps else 1.0 - jump_chance) + SMALLEST_CHANCE)
-        picks[row, 0], picks[row, 1] = move, jumps
-        log_chances[row] = own[move] - best - math.log(total) + log_jump
-        agent = agents[row]
-        x, z = observations[row, agent, FORWARD], observations[row, agent, FORWARD + 1]
-        ahead, aside = moves[move, 0], moves[move, 1]
-        actions[row, agent, 0] = ahead * x - aside * z
-        actions[row, agent, 1] = ahead * z + aside * x
-        actions[row, agent, 2] = 1.0 if jumps else 0.0
+        seen, action = observations[row, agents[row]], actions[row, agents[row]]
+        x, z = seen[FORWARD], seen[FORWARD + 1]
+        log_chances[row] = _choose_row(scores[row], chances[row], moves, x, z, picks[row], action)
+
+
+@inlined
+def _choose_row(
+    scores: np.ndarray,
+    chances: np.ndarray,
+    moves: np.ndarray,
+    x: np.float32,
+    z: np.float32,
+    picks: np.ndarray,
+    action: np.ndarray,
+) -> float:
+    """Draw for one row that faces (x, z); the log-probability of what was drawn."""
+    choices = len(moves)
+    best = scores[0]
+    for k in range(1, choices):
+        best = max(best, scores[k])
+    total = 0.0
+    for k in range(choices):
+        total += math.exp(scores[k] - best)
+    wanted, so_far, move = chances[0] * total, 0.0, choices - 1
+    for k in range(choices):
+        so_far += math.exp(scores[k] - best)
+        if wanted < so_far:
+            move = k
+            break
+    jump_chance = 1.0 / (1.0 + math.exp(-scores[choices]))
+    jumps = chances[1] < jump_chance
+    log_jump = math.log((jump_chance if jumps else 1.0 - jump_chance) + SMALLEST_CHANCE)
+    picks[0], picks[1] = move, jumps
+    ahead, aside = moves[move, 0], moves[move, 1]
+    action[0] = ahead * x - aside * z
+    action[1] = ahead * z + aside * x
+    action[2] = 1.0 if jumps else 0.0
+    return float(scores[move] - best) - math.log(total) + log_jump
+
+
+@kernel
+def decide_few(
+    observations: np.ndarray,
+    agents: np.ndarray,
+    policy: Numbers,
+    chances: np.ndarray,
+    features: np.ndarray,
+    values: np.ndarray,
+    picks: np.ndarray,
+    log_chances: np.ndarray,
+    actions: np.ndarray,
+) -> None:
+    """`prepare`, the network and `choose` in one go: for few rows calls cost more than numbers do.
+
+    Args:
+        values: (rows,) float32 to fill: the return that the policy expects.
+        observations, agents, policy, chances, features, picks, log_chances, actions: as above.
+    """
+    hidden, choices = len(policy.first_bias), len(policy.moves)
+    early = np.empty(hidden, dtype=np.float32)
+    late = np.empty(hidden, dtype=np.float32)
+    scores = np.empty(choices + 2, dtype=np.float32)
+    for row in range(len(agents)):
+        seen, action = observations[row, agents[row]], actions[row, agents[row]]
+        _prepare_row(seen, policy.turns, policy.mean, policy.scale, features[row])
+        _dense(features[row], policy.first, policy.first_bias, early)
+        _cut_below_zero(early)
+        _dense(early, policy.second, policy.second_bias, late)
+        _cut_below_zero(late)
+        _dense(late, policy.last, policy.last_bias, scores)
+        values[row] = scores[choices + 1]
+        x, z = np.float32(1.0), np.float32(0.0)
+        if policy.turns:
+            x, z = seen[FORWARD], seen[FORWARD + 1]
+        log_chances[row] = _choose_row(scores, chances[row], policy.moves, x, z, picks[row], action)
+
+
+@inlined
+def _dense(inputs: np.ndarray, weight: np.ndarray, bias: np.ndarray, outputs: np.ndarray) -> None:
+    """One layer for one row, input by input, so that a processor does many outputs at a time."""
+    for out in range(len(outputs)):
+        outputs[out] = bias[out]
+    for k in range(len(inputs)):
+        value = inputs[k]
+        for out in range(len(outputs)):
+            outputs[out] += value * weight[k, out]
+
+
+@inlined
+def _cut_below_zero(values: np.ndarray) -> None:
+    for k in range(len(values)):
+        values[k] = max(values[k], np.float32(0.0))
 
 
 @kernel

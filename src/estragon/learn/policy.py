@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from estragon.learn.kernels import Numbers
 from estragon.tag.frozen import CLIP, TURNED_FIELDS, FrozenPolicy
 from estragon.tag.roles import Role
 from estragon.tag.rules import Rules
@@ -67,6 +68,13 @@ class Policy(nn.Module):
         for weight, bias in hidden:
             values = functional.linear(values, weight, bias).relu_()
         return functional.linear(values, *last)
+
+    def numbers(self) -> Numbers:
+        """Its numbers as they are now, for `kernels.decide_few`."""
+        found = [_array(self.mean), _array(self.scale), _array(self.moves)]
+        for weight, bias in self._parameters_of_layers:
+            found += [_array(weight.T), _array(bias)]
+        return Numbers(self.rules.has_heading, *found)
 
     def freeze(self, name: str, trained_steps: int) -> FrozenPolicy:
         """A copy that only plays."""

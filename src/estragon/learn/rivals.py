@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from estragon.learn.kernels import choose, prepare
+from estragon.learn.kernels import FEW_ROWS, choose, decide_few, prepare
 from estragon.learn.policy import Policy
 
 
@@ -16,8 +16,7 @@ class PolicyRival:
         """Play `policy`; without `random`, always its best move."""
         self._policy = policy
         self._random = random
-        self._mean, self._scale = policy.mean.numpy(), policy.scale.numpy()
-        self._moves = policy.moves.numpy()
+        self._numbers = policy.numbers()
 
     @torch.no_grad()
     def act(self, observations: np.ndarray) -> np.ndarray:
@@ -26,22 +25,28 @@ class PolicyRival:
         seen = observations.reshape(rows, 1, size)
         agents = np.zeros(rows, dtype=np.int64)
         features = np.empty((rows, size), dtype=np.float32)
-        prepare(seen, agents, self._mean, self._scale, features)
+        picks = np.empty((rows, 2), dtype=np.int64)
+        actions = np.empty((rows, 1, 3), dtype=np.float32)
+        log_chances = np.empty(rows, dtype=np.float32)
+        own = self._numbers
+        if self._random is not None and rows <= FEW_ROWS:
+            chances = self._random.random((rows, 2), dtype=np.float32)
+            values = np.empty(rows, dtype=np.float32)
+            decide_few(seen, agents, own, chances, features, values, picks, log_chances, actions)
+            return actions[:, 0]
+        prepare(seen, agents, own.mean, own.scale, features)
         scores = self._policy.score(torch.from_numpy(features)).numpy()
         if self._random is None:
             chances = np.full((rows, 2), 0.5, dtype=np.float32)
             scores = self._sharpen(scores)
         else:
             chances = self._random.random((rows, 2), dtype=np.float32)
-        picks = np.empty((rows, 2), dtype=np.int64)
-        actions = np.empty((rows, 1, 3), dtype=np.float32)
-        log_chances = np.empty(rows, dtype=np.float32)
-        choose(scores, chances, self._moves, seen, agents, picks, log_chances, actions)
+        choose(scores, chances, own.moves, seen, agents, picks, log_chances, actions)
         return actions[:, 0]
 
     def _sharpen(self, scores: np.ndarray) -> np.ndarray:
         """Scores that leave nothing to chance."""
-        choices = len(self._moves)
+        choices = len(self._numbers.moves)
         sharp = np.full_like(scores, -1e4)
         sharp[np.arange(len(scores)), scores[:, :choices].argmax(axis=1)] = 0.0
         sharp[:, choices] = np.where(scores[:, choices] > 0.0, 100.0, -100.0)

@@ -9,7 +9,16 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from estragon.learn.kernels import add_moments, choose, estimate_advantages, prepare, record
+from estragon.learn.kernels import (
+    FEW_ROWS,
+    Numbers,
+    add_moments,
+    choose,
+    decide_few,
+    estimate_advantages,
+    prepare,
+    record,
+)
 from estragon.learn.opponents import RivalPair, Sides
 from estragon.learn.policy import Policy
 from estragon.learn.recipe import Recipe
@@ -54,6 +63,8 @@ class Players(NamedTuple):
     bots: RivalPair
     """and whoever does so in the arenas set aside for sparring."""
     random: np.random.Generator
+    numbers: list[Numbers] | None = None
+    """The policies once more, for when there are so few arenas that torch does not pay."""
 
 
 class Rollout:
@@ -114,8 +125,8 @@ class Rollout:
         features: np.ndarray = self._features[role, t, span]
         mean, scale = policy.mean.numpy(), policy.scale.numpy()
         prepare(observations[span], self._agents(role)[span], mean, scale, features)
-        if not self.full and t % SAMPLED_EVERY == 0:
-            add_moments(features, mean, scale, self._sums[role, 0], self._sums[role, 1])
+        if not self.full:
+            self._sample(role, features, mean, scale)
         return features
 
     def choose(
@@ -140,6 +151,26 @@ class Rollout:
             self._log_chances[role, t, span],
             self._actions[span],
         )
+
+    def decide_few(
+        self, role: int, observations: np.ndarray, numbers: Numbers, random: np.random.Generator
+    ) -> None:
+        """`look` and `choose` at once."""
+        t, span, agents = self.decisions, self._spans[role], self._agents(role)
+        features = self._features[role, t, span]
+        self._mine[role, t] = self._learns[self._rows, agents]
+        decide_few(
+            observations[span],
+            agents[span],
+            numbers,
+            random.random((len(features), 2), dtype=np.float32),
+            features,
+            self._values[role, t, span],
+            self._picks[role, t, span],
+            self._log_chances[role, t, span],
+            self._actions[span],
+        )
+        self._sample(role, features, numbers.mean, numbers.scale)
 
     def complete(self, observations: np.ndarray, players: Players) -> np.ndarray:
         """All actions, with those of agents that do not learn."""
@@ -204,6 +235,10 @@ class Rollout:
         seen = len(range(0, self._recipe.horizon, SAMPLED_EVERY)) * len(span)
         return Moments(seen, self._sums[role, 0], self._sums[role, 1])
 
+    def _sample(self, role: int, features: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> None:
+        if self.decisions % SAMPLED_EVERY == 0:
+            add_moments(features, mean, scale, self._sums[role, 0], self._sums[role, 1])
+
     def _agents(self, role: int) -> np.ndarray:
         """Which agent of every arena plays a role."""
         return self._seekers if role == SEEKER else 1 - self._seekers
@@ -222,17 +257,15 @@ class Rollout:
     ) -> None:
         """Overwrite the actions of agents that do not learn."""
         for agent, group in where:
+            if group.start == group.stop:
+                continue
             is_seeker = self._seekers[group] == agent
             for rival, chosen in ((rivals.seeker, is_seeker), (rivals.hider, ~is_seeker)):
-                if chosen.all():
-                    rows: slice | np.ndarray = group
-                elif chosen.any():
-                    rows = self._rows[group][chosen]
-                else:
+                if rival is None or not chosen.any():
                     continue
-                if rival is not None and len(chosen):
-                    seen = np.ascontiguousarray(observations[rows, agent])
-                    self._actions[rows, agent] = rival.act(seen)
+                rows = group if chosen.all() else self._rows[group][chosen]
+                seen = np.ascontiguousarray(observations[rows, agent])
+                self._actions[rows, agent] = rival.act(seen)
 
 
 class Question(NamedTuple):
@@ -252,7 +285,14 @@ def decide_together(questions: list[Question]) -> list[np.ndarray]:
     """Actions (arenas, 2, 3) for each rollout, from one look into each policy."""
     for ask in questions:
         ask.rollout.begin_decision(ask.seekers)
+    numbers = questions[0].players.numbers
+    if sum(len(ask.seekers) for ask in questions) > FEW_ROWS:
+        numbers = None
     for role in (SEEKER, HIDER):
+        if numbers is not None:
+            for ask in questions:
+                ask.rollout.decide_few(role, ask.observations, numbers[role], ask.players.random)
+            continue
         policy = questions[0].players.policies[role]
         features = [ask.rollout.look(role, ask.observations, policy) for ask in questions]
         together = features[0] if len(features) == 1 else np.concatenate(features)

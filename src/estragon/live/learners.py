@@ -8,17 +8,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from estragon.learn.checkpoint import load_checkpoint, save_checkpoint
-from estragon.learn.trainer import Trainer
-from estragon.live.brain import Brain
+from estragon.live.brain import Brain, Decision, Hello, Outcome
 from estragon.live.desk import Brains
 from estragon.live.learning import LearningBrain
+from estragon.live.limits import PROTOCOL
 from estragon.live.session import FOR_EVER_SEC, RECIPE
 from estragon.live.trainer import LiveTrainer
 from estragon.tag.policy_files import save_policies
+from estragon.tag.rewards import TERMS
 from estragon.tag.roles import ROLES
+from estragon.tag.rules import AGENTS
 
 SAVE_EVERY_SEC = 10.0
 STOP_SEC = 30.0
@@ -93,7 +96,23 @@ def _save(trainer: LiveTrainer, folder: Path) -> None:
 
 def _warm_up(trainer: LiveTrainer) -> None:
     """Compile every kernel before somebody waits for an answer."""
-    small = replace(RECIPE, arenas=16, horizon=8, minibatch=16)
-    embedded = Trainer(trainer.task, small, 10**9, CPU, workers=1)
-    embedded.update()
-    embedded.close()
+    recipe = replace(RECIPE, arenas=16, horizon=8, minibatch=16)
+    spare = LiveTrainer(trainer.task, recipe, FOR_EVER_SEC, CPU)
+    brain = LearningBrain(spare)
+    rules, arenas = trainer.task.rules, recipe.arenas
+    hello = Hello(PROTOCOL, rules.observation.size, arenas=arenas, rules=rules.rules)
+    brain.join(0, hello)
+    seen = np.zeros((arenas, AGENTS, rules.observation.size), dtype=np.float32)
+    nothing = np.zeros(arenas, dtype=np.int8)
+    outcome = Outcome(
+        rewards=np.zeros((arenas, AGENTS), dtype=np.float32),
+        terms=np.zeros((arenas, AGENTS, len(TERMS))),
+        distances=np.zeros(arenas),
+        ticks=np.zeros(arenas, dtype=np.int32),
+        ends=nothing,
+        winners=nothing,
+        last=seen[:0],
+    )
+    for seq in range(recipe.horizon + 1):
+        brain.decide([(0, Decision(seq, outcome if seq else None, nothing, seen))])
+    spare.update()

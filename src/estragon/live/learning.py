@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from estragon.errors import UserError
+from estragon.learn.kernels import Numbers
 from estragon.learn.opponents import RivalPair, sparring_partners
 from estragon.learn.policy import Policy
 from estragon.learn.rollout import decide_together
@@ -26,12 +27,13 @@ class LearningBrain:
         """Play with what `trainer` publishes."""
         self._trainer = trainer
         self._policies = trainer.spare_policies()
-        self._version = trainer.load_newest(self._policies)
+        self._numbers: list[Numbers] = []
+        self._version = self._load_newest()
         self._seats: dict[int, Seat] = {}
         self._spare: dict[int, list[Policy]] = {}
         """For each client's earlier selves."""
         self._rivals: dict[int, RivalPair] = {}
-        self._streams = Streams(self._policies, trainer)
+        self._streams = Streams(self._policies, self._numbers, trainer)
         heading = trainer.task.rules.has_heading
         self._bots = sparring_partners(trainer.task.rules) if heading else NOBODY
 
@@ -61,7 +63,7 @@ class LearningBrain:
                 patience = [self._trainer.patience(role) for role in (SEEKER, HIDER)]
                 self._trainer.deliver(seat.harvest(patience))
                 self._draw_rivals(client)
-            questions.append(seat.question(self._rivals[client], self._bots))
+            questions.append(seat.question(self._numbers, self._rivals[client], self._bots))
         return decide_together(questions)
 
     def act(self, asks: Sequence[Ask]) -> np.ndarray:
@@ -82,7 +84,12 @@ class LearningBrain:
 
     def _refresh(self) -> None:
         if self._trainer.version != self._version:
-            self._version = self._trainer.load_newest(self._policies)
+            self._version = self._load_newest()
+
+    def _load_newest(self) -> int:
+        version = self._trainer.load_newest(self._policies)
+        self._numbers[:] = [policy.numbers() for policy in self._policies]
+        return version
 
     def _draw_rivals(self, client: int) -> None:
         """Earlier selves for one client's arenas, in policies of their own."""

@@ -14,6 +14,7 @@ from estragon.live.brain import Hello
 from estragon.live.limits import LARGEST_OBSERVATION, MOST_AGENTS, MOST_TRANSITIONS
 
 Seq: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
+LARGEST_NUMBER = float(np.finfo(np.float32).max)
 NOTHING = Raw(b"null")
 UNREADABLE = (msgspec.MsgspecError, RecursionError)
 
@@ -98,11 +99,10 @@ def read_vector(raw: Raw, largest: int = LARGEST_OBSERVATION) -> np.ndarray:
         raise ValueError(str(error)) from error
     if not 1 <= len(numbers) <= largest:
         raise ValueError(f"{len(numbers)} numbers; expected 1 to {largest}")
-    with np.errstate(over="ignore"):
-        vector = np.array(numbers, dtype=np.float32)
-    if not np.isfinite(vector).all():
+    vector = np.array(numbers)
+    if not abs(vector).max() <= LARGEST_NUMBER:
         raise ValueError("holds a number that is not finite")
-    return vector
+    return vector.astype(np.float32)
 
 
 def write_actions(

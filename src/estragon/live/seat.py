@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from estragon.learn.kernels import Numbers
 from estragon.learn.opponents import RivalPair, Sides, sides_of
 from estragon.learn.policy import Policy
 from estragon.learn.recipe import Recipe
@@ -79,9 +80,9 @@ class Seat:
         rollout.begin()
         return Harvest(batches, moments, ended)
 
-    def question(self, rivals: RivalPair, bots: RivalPair) -> Question:
+    def question(self, numbers: list[Numbers], rivals: RivalPair, bots: RivalPair) -> Question:
         """What its arenas want to know."""
-        players = Players(self._policies, rivals, bots, self._random)
+        players = Players(self._policies, rivals, bots, self._random, numbers)
         return Question(self._rollout, self._observations, self._seekers, players)
 
     def _note(self, outcome: Outcome) -> None:

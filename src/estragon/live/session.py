@@ -23,12 +23,14 @@ RECIPE = Recipe(
     arenas=64,
     horizon=128,
     minibatch=512,
-    epochs=3,
+    epochs=5,
     learning_rate=1e-3,
+    past=0.2,
+    sparring=0.5,
     snapshot_every=10,
 )
 """One game plays a few thousand decisions a second, not two hundred thousand: smaller updates,
-gone through more often, learn more from each."""
+gone through more often, learn more from each, and more of the arenas have a bot in them."""
 GENTLE_LEARNING_RATE = 1e-4
 """For policies that are good already."""
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from estragon.learn.kernels import choose
+from estragon.learn.kernels import Numbers, decide_few
 from estragon.learn.policy import Policy
 from estragon.learn.recipe import Recipe
 from estragon.learn.rollout import Batch, Moments
@@ -22,6 +22,8 @@ REMEMBERED = 32
 """Decisions of an agent whose outcome may still be told."""
 STRETCH = 128
 """Decisions of an agent that are learned from together."""
+SAME = 1e-5
+"""Actions that differ by no more than this are the same, told in fewer digits."""
 MOST_NUMBERS = 2**27
 """Kept for all agents of a brain together; of more agents than that allows, the first are
 forgotten."""
@@ -69,7 +71,7 @@ class Stream:
                 experience.observation is not None
                 and experience.action is not None
                 and np.array_equal(choice.observation, experience.observation)
-                and np.allclose(choice.action, experience.action, atol=1e-5)
+                and abs(choice.action - experience.action).max() <= SAME
             ):
                 return choice
         return None
@@ -78,14 +80,16 @@ class Stream:
 class Streams:
     """All such agents of one brain."""
 
-    def __init__(self, policies: list[Policy], trainer: LiveTrainer) -> None:
-        """Answer with `policies`, deliver to `trainer`."""
-        self._policies, self._trainer = policies, trainer
+    def __init__(
+        self, policies: list[Policy], numbers: list[Numbers], trainer: LiveTrainer
+    ) -> None:
+        """Answer with `policies`, whose `numbers` are kept up to date; deliver to `trainer`."""
+        self._policies, self._numbers, self._trainer = policies, numbers, trainer
         self._rules = trainer.task.rules
         self._is_seeker = self._rules.field("is_seeker").start if self._rules.has_heading else None
         self._streams: dict[tuple[int, str], Stream] = {}
-        numbers = 2 * (REMEMBERED + STRETCH + 1) * self._rules.observation.size
-        self._most = max(1, MOST_NUMBERS // numbers)
+        each = 2 * (REMEMBERED + STRETCH + 1) * self._rules.observation.size
+        self._most = max(1, MOST_NUMBERS // each)
         self._episodes = JsonEpisodes(self._rules.physics.ticks_per_second)
         self._random = np.random.default_rng((trainer.task.seed, len(ROLES)))
 
@@ -162,17 +166,20 @@ class Streams:
     def _choose(
         self, role: int, observations: np.ndarray, seqs: Sequence[int | None]
     ) -> list[Choice]:
-        features, scores = self._scores(role, observations)
         count = len(observations)
+        features = np.empty_like(observations)
+        values = np.empty(count, dtype=np.float32)
         picks = np.empty((count, 2), dtype=np.int64)
         log_chances = np.empty(count, dtype=np.float32)
         actions = np.empty((count, 1, 3), dtype=np.float32)
-        choose(
-            scores,
-            self._random.random((count, 2), dtype=np.float32),
-            self._policies[role].moves.numpy(),
-            self._facing(observations),
+        chances = self._random.random((count, 2), dtype=np.float32)
+        decide_few(
+            observations[:, None],
             np.zeros(count, dtype=np.int64),
+            self._numbers[role],
+            chances,
+            features,
+            values,
             picks,
             log_chances,
             actions,
@@ -185,19 +192,11 @@ class Streams:
                 features[row],
                 picks[row],
                 float(log_chances[row]),
-                float(scores[row, -1]),
+                float(values[row]),
                 actions[row, 0],
             )
             for row in range(count)
         ]
-
-    def _facing(self, observations: np.ndarray) -> np.ndarray:
-        """Observations in which the kernels find a heading: along x where there is none."""
-        if self._is_seeker is not None:
-            return observations[:, None]
-        facing = np.zeros((len(observations), 1, FORWARD + 2), dtype=np.float32)
-        facing[:, 0, FORWARD] = 1.0
-        return facing
 
     def _reconstruct(self, experience: Experience, stream: Stream) -> Choice | None:
         """A decision that nobody remembers: what would the policy have thought of it?"""
@@ -207,9 +206,9 @@ class Streams:
         role = self._role(observations[0], stream)
         features, scores = self._scores(role, observations)
         moves = self._policies[role].moves.numpy()
-        forward = self._facing(observations)[0, 0, FORWARD : FORWARD + 2]
+        heading = observations[0, FORWARD : FORWARD + 2] if self._rules.has_heading else (1.0, 0.0)
         x, z, jump = experience.action
-        own = np.array([x * forward[0] + z * forward[1], z * forward[0] - x * forward[1]])
+        own = np.array([x * heading[0] + z * heading[1], z * heading[0] - x * heading[1]])
         move = int(np.square(moves - own).sum(axis=1).argmin())
         jumps = bool(jump > 0.5)
         choices = len(moves)

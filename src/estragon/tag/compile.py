@@ -1,5 +1,6 @@
 """How kernels are compiled: exact arithmetic, cached, and never from a stale cache."""
 
+import functools
 import hashlib
 import os
 import shutil
@@ -34,12 +35,13 @@ def inlined(function: F) -> F:
 
 def _compile(function: F, *, forceinline: bool) -> F:
     # numba looks at its cache folder when a function is decorated, and checks only that
-    # function's own file: a folder named after all sources keeps changed callees out.
+    # function's own file: a folder named after all sources keeps changed callees and types out.
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _CACHE or before
+    folder = _cache_folder(Path(function.__code__.co_filename))
+    numba.config.CACHE_DIR = folder or before
     try:
         compiled = numba.njit(
-            cache=bool(_CACHE),
+            cache=bool(folder),
             error_model="numpy",
             fastmath=False,
             forceinline=forceinline,
@@ -50,11 +52,12 @@ def _compile(function: F, *, forceinline: bool) -> F:
     return compiled  # type: ignore[no-any-return]
 
 
-def _cache_folder() -> str:
+@functools.cache
+def _cache_folder(source: Path) -> str:
     """A folder for exactly these sources and this numba, or "" where none can be written."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
+    for path in sorted({*Path(__file__).parent.glob("*.py"), source}):
+        digest.update(path.read_bytes())
     folder = paths.home() / "numba" / digest.hexdigest()[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,6 +74,3 @@ def _forget_unused(caches: Path) -> None:
     for folder in caches.iterdir():
         if folder.is_dir() and folder.stat().st_mtime < long_ago:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-_CACHE = _cache_folder()

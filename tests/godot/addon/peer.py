@@ -1,4 +1,4 @@
-"""A trainer's end of the wire, written from docs/godot_rl_protocol.md, and the game at the other."""
+"""A trainer's end of the wire, written from the protocol's page, and the game at the other end."""
 
 import contextlib
 import json
@@ -132,7 +132,9 @@ class Peer:
 
     def step(self, *actions: float) -> list[Row]:
         """Play: the numbers of all agents' actions, one after the other."""
-        self.send(struct.pack("<BxxxI", 0x41, len(self.roster)) + np.float32(actions).tobytes())
+        self.send(
+            struct.pack("<BxxxI", 0x41, len(self.roster)) + np.asarray(actions, "<f4").tobytes()
+        )
         return self.read(self.receive(), 0x53)
 
     def read(self, frame: bytes, expected: int) -> list[Row]:
@@ -227,6 +229,7 @@ def playing(
     folder: Path,
     *arguments: str,
     fixed: bool = True,
+    scene: str = "",
     window: dict[str, str] | None = None,
 ) -> Iterator[Peer]:
     """The game, connected; with a window where an environment for one is given."""
@@ -235,6 +238,7 @@ def playing(
         drawing = ["--rendering-driver", "opengl3", "--audio-driver", "Dummy"]
         words = [*(drawing if window else ["--headless"]), "--path", str(project)]
         words += ["--fixed-fps", "60"] if fixed else []
+        words += [scene] if scene else []
         words += [f"--port={server.getsockname()[1]}", *arguments]
         with GodotProcess(words, folder=folder, env=window) as process:
             connection, _ = server.accept()

@@ -20,7 +20,7 @@ def test_an_agent_that_joins_is_introduced_and_acts_from_then_on(
         assert rows[1].state == 0
         rows = peer.step(*IDLE, 0.5, 0.0, 2.0)
         assert [row.obs["zeta"][2] for row in rows] == [0, 2]
-        assert [row.reward for row in rows][0] == 4
+        assert rows[0].reward == 4
 
 
 def test_an_agent_that_leaves_says_so_once_with_what_it_saw_last(

@@ -1,6 +1,5 @@
 """Where Sync may be, and who may set it."""
 
-import re
 import shutil
 import socket
 import time
@@ -28,8 +27,8 @@ def test_what_another_node_sets_in_its_ready_counts(counter: Path, tmp_path: Pat
 def test_sync_may_be_an_autoload(counter: Path, tmp_path: Path) -> None:
     project = tmp_path / "autoload"
     shutil.copytree(counter, project)
-    scene = (project / "counter.tscn").read_text()
-    (project / "counter.tscn").write_text(re.sub(r'\[node name="Sync".*', "", scene, flags=re.S))
+    scene = project / "counter.tscn"
+    scene.write_text(scene.read_text().split('[node name="Sync"')[0])
     with (project / "project.godot").open("a") as settings:
         settings.write(
             '\n[autoload]\n\nGodotRLAgentsSync="*res://addons/godot_rl_agents/sync.gd"\n'
@@ -50,6 +49,18 @@ def test_sync_may_be_an_autoload(counter: Path, tmp_path: Path) -> None:
             (3, False),
         ]
         assert [row.reward for row in peer.step(*IDLE, *IDLE)] == [8, 8]
+
+
+def test_without_an_onnx_runtime_people_control_the_agents(counter: Path, tmp_path: Path) -> None:
+    words = ["--headless", "--path", str(counter), "--fixed-fps", "60", "--agents=2"]
+    words += ["--mode=2", "--report=5", "--quit=6"]
+    with GodotProcess(words, folder=tmp_path) as process:
+        assert process.wait("its end", 30.0) == 0
+        lines = process.lines()
+    assert (
+        len([line for line in lines if "there is no ONNX runtime in this addon yet" in line]) == 1
+    )
+    assert any("heuristic human" in line for line in lines)
 
 
 def test_speed_up_in_real_time_and_never_under_fixed_fps(counter: Path, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ var _people: Array[Node] = []
 ## The instances that have their place.
 var _known: Dictionary[int, bool] = {}
 var _is_muster_due: bool = true
+var _has_told_of_onnx: bool = false
 
 
 func _init(tree: SceneTree, usual_mode: Mode) -> void:
@@ -80,23 +81,24 @@ func tend(is_decision: bool) -> void:
 				node._rl_episode.play()
 
 
+## Who is to control it.
+func _wish_of(node: Node) -> Mode:
+	var wish: Mode = node.control_mode if "control_mode" in node else Mode.INHERIT
+	return _usual_mode if wish == Mode.INHERIT else wish
+
+
+## Who can.
 func _mode_of(node: Node) -> Mode:
-	var mode: Mode = node.control_mode if "control_mode" in node else Mode.INHERIT
-	mode = _usual_mode if mode == Mode.INHERIT else mode
-	var is_possible: bool = mode == Mode.DEMOS or (mode == Mode.TRAINING and _has_trainer)
-	return mode if is_possible else Mode.HUMAN
+	var wish: Mode = _wish_of(node)
+	var is_possible: bool = wish == Mode.DEMOS or (wish == Mode.TRAINING and _has_trainer)
+	return wish if is_possible else Mode.HUMAN
 
 
 ## Somebody new is here.
 func _employ(node: Node, mode: Mode) -> void:
-	var wanted: Mode = node.control_mode if "control_mode" in node else Mode.INHERIT
-	if wanted == Mode.ONNX or (wanted == Mode.INHERIT and _usual_mode == Mode.ONNX):
-		push_error(
-			(
-				"Godot RL Agents: there is no ONNX runtime in this addon yet; people control %s"
-				% node.get_path()
-			)
-		)
+	if _wish_of(node) == Mode.ONNX and not _has_told_of_onnx:
+		_has_told_of_onnx = true
+		push_error("Godot RL Agents: there is no ONNX runtime in this addon yet; people play")
 	node.set_heuristic(HEURISTICS[mode])
 	if "_rl_episode" in node and mode != Mode.TRAINING:
 		node._rl_episode.restart(roster.game_seed)

@@ -159,9 +159,6 @@ func check(seen: Dictionary) -> String:
 			return "get_obs gives no '%s', which is in the observation space" % key
 		if not _is_numeric(seen[key]):
 			return "observation '%s' holds something other than numbers" % key
-	for key: Variant in seen:
-		if key not in observation_space:
-			return "get_obs gives '%s', which is not in the observation space" % key
 	var problem_now: String = pack_numbers(seen, PackedFloat32Array())
 	return problem_now if problem_now else pack_images(seen, PackedByteArray())
 

@@ -44,7 +44,8 @@ func take() -> Image:
 	return image
 
 
-## With --disable-render-loop, and before the first frame.
+## With --disable-render-loop, and before the first frame. What was set up in this very tick is not
+## in the picture yet.
 func _draw_if_nobody_does() -> void:
 	var shows_nothing: bool = Engine.get_frames_drawn() <= _frames_before
 	if RenderingServer.render_loop_enabled and not shows_nothing:

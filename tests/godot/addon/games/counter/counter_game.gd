@@ -3,7 +3,7 @@ extends Node2D
 ##
 ##   --agents=2      how many counters there are
 ##   --join=30       one more comes in this tick; --leave=30: the first goes
-##   --wire=5005     another node sets this port, as Sync's; --repeat=3: and action_repeat
+##   --wire=5005     another node sets this port, as Sync's; --repeat=3, --mode=2: and the rest
 ##   --quit=50       it ends in this tick; --unlearn=40: Delete is pressed
 ##   --report=300    in this tick it says how things are
 ##   (the rest is for every counter: see counter.gd)
@@ -22,6 +22,7 @@ func _ready() -> void:
 		_add(i)
 	var sync: Sync = get_tree().root.find_children("*", "Sync", true, false)[0]
 	sync.port = option("wire", sync.port)
+	sync.control_mode = option("mode", sync.control_mode) as Sync.ControlModes
 	sync.action_repeat = option("repeat", sync.action_repeat)
 
 

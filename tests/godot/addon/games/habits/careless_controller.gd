@@ -46,7 +46,7 @@ func reset():
 	reward = 0.0
 
 
-func _physics_process(delta):
+func _physics_process(_delta):
 	if needs_reset:
 		reset()
 		return

@@ -75,6 +75,17 @@ def test_live_play_is_measured_beside_the_game_without_a_wire(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_games_are_measured_beside_themselves_and_the_other_client(tmp_path: Path) -> None:
+    output = tmp_path / "games.json"
+    assert main(["bench", "games", "--seconds", "0.3", "--output", str(output)]) == 0
+    figures = json.loads(output.read_text())
+    sides = ["bare", "ours", "ours_json", "incumbent"]
+    sides += ["ours_over_bare", "ours_over_incumbent", "ours_json_over_incumbent"]
+    assert [figure["name"] for figure in figures] == [f"marble_{side}" for side in sides]
+    assert all(set(figure) == KEYS and figure["value"] > 0 for figure in figures)
+
+
+@pytest.mark.slow
 def test_training_is_measured_beside_stable_baselines(tmp_path: Path) -> None:
     output = tmp_path / "training.json"
     assert main(["bench", "training", "--seconds", "0.01", "--output", str(output)]) == 0

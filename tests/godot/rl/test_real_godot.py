@@ -32,7 +32,7 @@ from estragon.godot import (
     GodotVecEnv,
 )
 from tests.godot.rl.exporting import can_export, environment, export_game, export_pack
-from tests.godot.rl.incumbent import NEWEST_PYTHON, incumbent_python
+from benchmarks._incumbent import NEWEST_PYTHON, incumbent_python
 from tests.godot.rl.peers.counter import seed_of
 from tests.godot.rl.test_lost_games import assert_gone, is_running, pids
 from tests.prove import Recorder

@@ -9,7 +9,7 @@ import msgspec
 
 from estragon.errors import UserError
 from estragon.godot.channel import Channel, ChannelError
-from estragon.godot.rl.messages import HANDSHAKE, EnvInfo, decode, encode
+from estragon.godot.rl.messages import EnvInfo, decode, encode, handshake
 from estragon.godot.rl.outcome import BadMessageError
 from estragon.godot.supervised import GodotError, SupervisedProcess
 
@@ -44,8 +44,8 @@ def listen(port: int) -> socket.socket:
 class Visitors:
     """All who connect to one port, until one of them turns out to be a game."""
 
-    def __init__(self, listener: socket.socket) -> None:
-        self._listener = listener
+    def __init__(self, listener: socket.socket, encoding: str) -> None:
+        self._listener, self._encoding = listener, encoding
         self._port = listener.getsockname()[1]
         self._waiting: list[Channel] = []
         self._strangers: list[str] = []
@@ -83,7 +83,7 @@ class Visitors:
     def _greet(self, channel: Channel) -> None:
         self._waiting.append(channel)
         try:
-            channel.send(encode(HANDSHAKE), SEND_TIMEOUT_SEC)
+            channel.send(encode(handshake(self._encoding)), SEND_TIMEOUT_SEC)
             channel.send(encode({"type": KNOWN}), SEND_TIMEOUT_SEC)
         except ChannelError as error:
             self._turn_away(channel, f"hung up ({error})")

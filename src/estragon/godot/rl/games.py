@@ -165,7 +165,7 @@ class Games:
         name = f"the game on port {listener.getsockname()[1]}"
         try:
             with listener:
-                visitors = Visitors(listener)
+                visitors = Visitors(listener, self.launch.encoding)
                 channel, info = visitors.wait(self.launch.start_timeout_sec, process)
             try:
                 return Game(

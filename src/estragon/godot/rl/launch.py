@@ -11,6 +11,7 @@ from estragon.errors import UserError
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
+from estragon.godot.rl.messages import BINARY, JSON
 from estragon.godot.rl.ticks import packed_ticks, project_ticks
 from estragon.godot.supervised import SupervisedProcess
 from estragon.godot.user_folders import usable_user_folders
@@ -48,6 +49,9 @@ class Launch:
     show_window: bool = False
     """Open a window, and play in real time."""
 
+    encoding: str = BINARY
+    """What to speak with games that can: binary1, or json, which people can read."""
+
     arguments: Mapping[str, object] = dataclasses.field(default_factory=dict)
     """More `--key=value` for the game."""
 
@@ -70,6 +74,8 @@ class Launch:
         """Refuse what makes no sense."""
         if self.n_parallel < 1:
             raise UserError(f"n_parallel: expected at least 1, got {self.n_parallel}")
+        if self.encoding not in (BINARY, JSON):
+            raise UserError(f"encoding: expected {BINARY} or {JSON}, got '{self.encoding}'")
         if self.action_repeat is not None and self.action_repeat < 1:
             raise UserError(f"action_repeat: expected at least 1, got {self.action_repeat}")
         if self.speedup is not None and not self.speedup > 0.0:

@@ -9,16 +9,17 @@ from estragon.godot.rl.roster import MOST_AGENTS, Agent, Roster
 from estragon.godot.rl.spaces import SpaceError, read_spaces
 from estragon.godot.supervised import GodotError
 
-HANDSHAKE = {
-    "type": "handshake",
-    "major_version": "0",
-    "minor_version": "7",
-    "encodings": ["binary1"],
-}
+BINARY, JSON = "binary1", "json"
 DEEPEST = 32
 SHARED_POLICY = "shared_policy"
 
 encode = msgspec.json.encode
+
+
+def handshake(encoding: str) -> dict[str, Any]:
+    """How Python introduces itself; what it may speak beyond JSON only newer games understand."""
+    offered = {"encodings": [encoding]} if encoding != JSON else {}
+    return {"type": "handshake", "major_version": "0", "minor_version": "7"} | offered
 
 
 class EnvInfo(msgspec.Struct, tag_field="type", tag="env_info"):

@@ -10,6 +10,7 @@ import sysconfig
 from pathlib import Path
 
 from estragon import paths
+from estragon.errors import UserError
 from estragon.locks import locked
 
 PACKAGES = (
@@ -34,8 +35,8 @@ def incumbent_python() -> Path:
     whole = folder / "installed.txt"
     with locked(folder.with_suffix(".lock"), timeout_sec=INSTALL_TIMEOUT_SEC):
         if not whole.exists() or whole.read_text() != "\n".join(PACKAGES):
-            run([sys.executable, "-m", "venv", "--clear", str(folder)])
-            run([str(python), "-m", "pip", "install", "-q", "--no-deps", *PACKAGES])
+            _run([sys.executable, "-m", "venv", "--clear", str(folder)])
+            _run([str(python), "-m", "pip", "install", "-q", "--no-deps", *PACKAGES])
             ours = sysconfig.get_path("purelib")
             (own,) = folder.glob("lib/python*/site-packages")
             (own / "behind_these.pth").write_text(f"{ours}\n")
@@ -43,8 +44,9 @@ def incumbent_python() -> Path:
     return python
 
 
-def run(words: list[str]) -> None:
+def _run(words: list[str]) -> None:
     done = subprocess.run(
         words, capture_output=True, text=True, check=False, timeout=INSTALL_TIMEOUT_SEC
     )
-    assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+    if done.returncode != 0:
+        raise UserError(f"{' '.join(words)}: {done.stderr or done.stdout}")

@@ -22,6 +22,7 @@ from pettingzoo.test import parallel_api_test
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
 
+from benchmarks._incumbent import NEWEST_PYTHON, incumbent_python
 from estragon import paths
 from estragon.errors import UserError
 from estragon.godot import (
@@ -32,7 +33,6 @@ from estragon.godot import (
     GodotVecEnv,
 )
 from tests.godot.rl.exporting import can_export, environment, export_game, export_pack
-from benchmarks._incumbent import NEWEST_PYTHON, incumbent_python
 from tests.godot.rl.peers.counter import seed_of
 from tests.godot.rl.test_lost_games import assert_gone, is_running, pids
 from tests.prove import Recorder

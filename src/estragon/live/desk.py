@@ -40,9 +40,14 @@ class Brains:
 
 
 class Desk:
-    """Collects requests, and answers them in the next turn of the loop, one call for each brain."""
+    """Collects requests, and answers them in the next turn of the loop, one call for each brain.
+
+    A client that is alone is answered at once.
+    """
 
     def __init__(self, brains: Brains) -> None:
+        self.clients = 0
+        """How many there are."""
         self._brains = brains
         self._decisions: dict[int, Pending[Asked]] = {}
         self._asks: dict[int, Pending[Sequence[Ask]]] = {}
@@ -57,10 +62,13 @@ class Desk:
 
     def _put(self, pile: dict[int, Pending[T]], size: int, what: T) -> asyncio.Future[np.ndarray]:
         loop = asyncio.get_running_loop()
-        if not self._decisions and not self._asks:
-            loop.call_soon(self._answer)
+        is_first = not self._decisions and not self._asks
         answer: asyncio.Future[np.ndarray] = loop.create_future()
         pile.setdefault(size, []).append((what, answer))
+        if is_first and self.clients == 1:
+            self._answer()
+        elif is_first:
+            loop.call_soon(self._answer)
         return answer
 
     def _answer(self) -> None:

@@ -172,6 +172,7 @@ class LiveServer:
             return
         self.counts.connections += 1
         self._connections.add(connection)
+        self._desk.clients = len(self._connections)
         conversation = Conversation(
             next(self._numbers), self._rules, self._brains, self._desk, self.counts
         )
@@ -182,6 +183,7 @@ class LiveServer:
             why = await self._converse(connection, conversation)
         finally:
             self._connections.discard(connection)
+            self._desk.clients = len(self._connections)
             self._leave(conversation.number)
             self._log.info(
                 "client %d gone after %.0f s and %d decisions: %s",

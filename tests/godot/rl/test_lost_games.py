@@ -175,6 +175,22 @@ time.sleep(60)
     assert_gone(numbers)
 
 
+def test_a_fork_of_the_trainer_leaves_its_games_alone(new_game: Path) -> None:
+    script = f"""
+import os, sys
+from estragon.godot import GodotEnv
+env = GodotEnv({str(new_game)!r})
+env.reset()
+child = os.fork()
+if child == 0:
+    sys.exit(0)
+os.waitpid(child, 0)
+env.step(env.action_space.sample())
+assert env.restarts == 0
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
 def test_nothing_is_left_of_a_start_that_failed(new_game: Path, tmp_path: Path) -> None:
     half = tmp_path / "half"
     half.write_text(

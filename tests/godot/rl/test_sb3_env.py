@@ -46,6 +46,23 @@ def test_every_number_is_as_it_must_be(new_game: Path, old_game: Path, old: bool
                     assert env.reset_infos[seat] == ({} if old else {"seed": each["seed"]})
 
 
+def test_infos_are_everybodys_own(old_game: Path) -> None:
+    """One game tells infos and the other none: nobody's info is somebody else's."""
+    game = old_game.with_name("half")
+    game.write_text(
+        f'#!/bin/sh\ncase "$*" in *env_seed=1*) set -- "$@" --form=single;; esac\n'
+        f'exec "{old_game}" "$@"\n'
+    )
+    game.chmod(0o755)
+    with closing(GodotVecEnv(game, n_parallel=2, key="obs")) as env:
+        env.reset()
+        for _ in range(3):
+            _, _, dones, infos = env.step(np.zeros((4, 2), np.float32))
+        assert dones.tolist() == [True, False, True, False]
+        told = ["terminal_observation" in info for info in infos]
+        assert told == dones.tolist()
+
+
 def test_seed_is_for_the_next_reset(new_game: Path) -> None:
     with closing(GodotVecEnv(new_game, key="obs")) as env:
         env.seed(5)

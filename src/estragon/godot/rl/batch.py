@@ -17,6 +17,7 @@ from estragon.godot.rl.outcome import ENDED, LAST, LEFT, TERMINATED, TRUNCATED, 
 from estragon.godot.rl.roster import Roster
 from estragon.godot.rl.spaces import Spaces
 
+NOBODY = np.zeros(0, np.int64)
 SEED = "seed"
 """In an info: of the episode that begins."""
 
@@ -144,13 +145,14 @@ class Batch:
     def _in_order(self, outcomes: list[Outcome]) -> Step:
         states = _joined([outcome.states for outcome in outcomes])
         count = self.count
-        ended = np.flatnonzero(states & ENDED)
+        going_on = not states.any()
+        ended = NOBODY if going_on else np.flatnonzero(states & ENDED)
         step = Step(
             numbers=_joined([each.seen.numbers for each in outcomes]).reshape(count, -1),
             images=_joined([each.seen.images for each in outcomes]).reshape(count, -1),
             rewards=_joined([each.rewards for each in outcomes]),
-            terminated=states & TERMINATED != 0,
-            truncated=states & TRUNCATED != 0,
+            terminated=np.zeros(count, bool) if going_on else states & TERMINATED != 0,
+            truncated=np.zeros(count, bool) if going_on else states & TRUNCATED != 0,
             ended=ended,
             last_numbers=self._numbers[ended],
             last_images=self._images[ended],
@@ -166,7 +168,7 @@ class Batch:
                 step.last_images[known] = _joined([last.images for last in told]).reshape(shape)
         if any(outcome.infos for outcome in outcomes):
             step.infos = [
-                info for each in outcomes for info in each.infos or [{}] * len(each.roster)
+                info for each in outcomes for info in each.infos or [{} for _ in each.roster.agents]
             ]
             for seat in ended:
                 step.begun[int(seat)] = _take_seed(step.infos[seat])

@@ -37,7 +37,7 @@ class Games:
         self._lost: dict[int, GameLostError] = {}
         # Not this object's own: what is closed at the end must not keep it alive.
         self._open = contextlib.ExitStack()
-        self._end = weakref.finalize(self, _close, self.games, self._open)
+        self._end = weakref.finalize(self, _close, self.games, self._open, os.getpid())
         try:
             self._program = None if launch.by_hand else Program(launch)
             self._folder, self._advice = self._make_log_folder()
@@ -218,8 +218,10 @@ def _all_anew(before: Roster, fresh: Outcome, why: str) -> Outcome:
     )
 
 
-def _close(games: list[Game], opened: contextlib.ExitStack) -> None:
+def _close(games: list[Game], opened: contextlib.ExitStack, owner: int) -> None:
     """Close all games at once, then what they were started with."""
+    if os.getpid() != owner:
+        return  # a fork of the trainer ends, not the trainer
     try:
         for game in games:
             game.say_goodbye()

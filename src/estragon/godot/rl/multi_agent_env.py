@@ -37,6 +37,11 @@ class GodotMultiAgentEnv(MultiAgentEnv):
         """How Python and the game talk: binary1, or json with an older addon."""
         return self._party.games.encoding
 
+    @property
+    def restarts(self) -> int:
+        """How many times the game was lost and started again."""
+        return self._party.games.restarts
+
     def get_observation_space(self, agent_id: str) -> Space[Any]:
         """What an agent sees."""
         return self._party.faces[agent_id][0].space

@@ -56,6 +56,11 @@ class GodotSingleEnv(gymnasium.Env[Any, Any]):
         """How Python and the game talk: binary1, or json with an older addon."""
         return self._batch.games.encoding
 
+    @property
+    def restarts(self) -> int:
+        """How many times the game was lost and started again."""
+        return self._batch.games.restarts
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:

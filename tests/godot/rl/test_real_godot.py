@@ -249,7 +249,7 @@ class Killer(threading.Thread):
             victim = pids(self.env)[rng.integers(len(pids(self.env)))]
             os.kill(victim, signal.SIGKILL)
             self.killed.append(victim)
-            while self.env.restarts < len(self.killed):
+            while victim in pids(self.env):
                 time.sleep(0.05)
 
 

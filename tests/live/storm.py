@@ -7,7 +7,7 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -46,27 +46,31 @@ WRONG: dict[str, Any] = {
     "arenas": 0,
 }
 """What each field must not be."""
-STEP = {"obs": [0.1] * SIZE, "action": [0, 0, 0], "reward": 0.5, "done": False, "info": {}}
-MESSAGES: list[dict[str, Any]] = [
-    {"type": "act", "obs": [0.1] * SIZE},
-    {"type": "act_batch", "obs": {"Agent1": [0.1] * SIZE, "Agent2": [0.2] * SIZE}, "seq": 1},
-    {"type": "transition", "seq": 1, **STEP},
-    {"type": "transition_batch", "transitions": [STEP, STEP]},
-]
-"""Those after which a connection goes on, however wrong they are."""
+
+
+def messages(size: int) -> list[dict[str, Any]]:
+    """Those after which a connection goes on, however wrong they are."""
+    step = {"obs": [0.1] * size, "action": [0, 0, 0], "reward": 0.5, "done": False, "info": {}}
+    return [
+        {"type": "act", "obs": [0.1] * size},
+        {"type": "act_batch", "obs": {"Agent1": [0.1] * size, "Agent2": [0.2] * size}, "seq": 1},
+        {"type": "transition", "seq": 1, **step},
+        {"type": "transition_batch", "transitions": [step, step]},
+    ]
 
 
 class Storm:
     """Sends frames that are malformed, oversized, cut off, wrongly typed and out of order."""
 
-    def __init__(self, port: int, seed: int) -> None:
+    def __init__(self, port: int, seed: int, size: int) -> None:
         self.frames = 0
         """That were certainly bad, and certainly read."""
         self.connections = 0
         self.closed: Counter[int | None] = Counter()
         """By close code; None where the connection just ended."""
-        self._port = port
+        self._port, self._size = port, size
         self._random = np.random.default_rng(seed)
+        self._messages = messages(size)
 
     def blow(self, frames: int) -> None:
         """Send at least so many more."""
@@ -80,7 +84,7 @@ class Storm:
         """Vanish in the middle of a frame."""
         with self._visitor() as visitor:
             self._agree(visitor)
-            data = websocket_frame(frame(0), BINARY)
+            data = websocket_frame(self._frame(0), BINARY)
             visitor.send(data[: self._random.integers(1, len(data))])
             visitor.vanish()
 
@@ -92,7 +96,7 @@ class Storm:
         """Text that says nothing, and sometimes a hello that is refused."""
         count = int(self._random.integers(1, 20))
         for _ in range(count):
-            message = MESSAGES[self._random.integers(len(MESSAGES))]
+            message = self._messages[self._random.integers(len(self._messages))]
             visitor.send(websocket_frame(self._nonsense(message)))
             visitor.send(websocket_frame(self._scribble(message)))
         visitor.send(websocket_frame(b'{"type":"that was all"}'))
@@ -100,7 +104,7 @@ class Storm:
         if ended is None and visitor.heard:
             self.frames += count
             if self._random.random() < 0.5:
-                visitor.send(websocket_frame(self._wrong(hello())))
+                visitor.send(websocket_frame(self._wrong(self._hello())))
                 self.frames += 1
                 ended = visitor.wait_for(b"nothing ever says this")
         self.closed[ended] += 1
@@ -111,7 +115,8 @@ class Storm:
             self._agree(visitor)
         good = int(self._random.integers(0, 3))
         for seq in range(good):
-            visitor.send(websocket_frame(frame(seq, brought=results() if seq else None), BINARY))
+            brought = self._results() if seq else None
+            visitor.send(websocket_frame(self._frame(seq, brought=brought), BINARY))
         visitor.send(websocket_frame(self._bad_frame(good), BINARY))
         self.frames += 1
         self.closed[visitor.wait_for(b"nothing ever says this")] += 1
@@ -136,9 +141,18 @@ class Storm:
         self.closed[visitor.wait_for(b"nothing ever says this")] += 1
 
     def _agree(self, visitor: "Visitor") -> None:
-        visitor.send(websocket_frame(json.dumps(hello()).encode()))
+        visitor.send(websocket_frame(json.dumps(self._hello()).encode()))
         visitor.wait_for(b'"says"')
         assert visitor.heard
+
+    def _hello(self) -> dict[str, Any]:
+        return hello(observation_size=self._size)
+
+    def _frame(self, seq: int, **changes: Any) -> bytes:
+        return frame(seq, seen(3, seq, self._size), **changes)
+
+    def _results(self, ended: Sequence[int] = ()) -> dict[str, np.ndarray]:
+        return results(ended=ended, size=self._size)
 
     def _nonsense(self, message: dict[str, Any]) -> bytes:
         """A message cut off, or with something in it that does not belong there."""
@@ -162,21 +176,22 @@ class Storm:
 
     def _bad_frame(self, seq: int) -> bytes:
         random = self._random
-        brought = results(ended=[1]) if seq else None
-        whole = frame(seq, brought=brought)
-        spoilt = seen(3, seq)
+        brought = self._results(ended=[1]) if seq else None
+        whole = self._frame(seq, brought=brought)
+        spoilt = seen(3, seq, self._size)
+        too_few = self._results(ended=[0, 1]) | {"last": seen(1, 0, self._size)}
         spoilt.flat[random.integers(spoilt.size)] = random.choice([np.nan, np.inf, -np.inf])
         return [
             lambda: whole[: random.integers(0, len(whole))],
             lambda: whole + random.bytes(int(random.integers(1, 50))),
             lambda: random.bytes(int(random.integers(0, 300))),
             lambda: frame(seq, spoilt, brought),
-            lambda: frame(seq, kind=int(random.integers(0, 68))),
-            lambda: frame(seq, flags=int(random.integers(2, 256))),
-            lambda: frame(seq, arenas=int(random.integers(4, 2**16))),
-            lambda: frame(seq, seekers=np.array([0, 1, random.integers(2, 128)], "i1")),
-            lambda: frame(seq, brought=results(ended=[0, 1]) | {"last": seen(1, 0)}),
-            lambda: frame((seq + int(random.integers(1, 2**31))) % 2**32, flags=seq == 0),
+            lambda: self._frame(seq, kind=int(random.integers(0, 68))),
+            lambda: self._frame(seq, flags=int(random.integers(2, 256))),
+            lambda: self._frame(seq, arenas=int(random.integers(4, 2**16))),
+            lambda: self._frame(seq, seekers=np.array([0, 1, random.integers(2, 128)], "i1")),
+            lambda: self._frame(seq, brought=too_few),
+            lambda: self._frame((seq + int(random.integers(1, 2**31))) % 2**32, flags=seq == 0),
         ][random.integers(10)]()
 
 
@@ -303,7 +318,7 @@ def resident_mb(pid: int) -> float:
 
 
 def weather(
-    port: int, pid: int, player: Player, *, frames: int, drops: int, seed: int = 0
+    port: int, pid: int, player: Player, *, frames: int, drops: int, size: int = SIZE, seed: int = 0
 ) -> tuple[str, float]:
     """Let a storm blow on a server; what happened, and by how many MB its process grew.
 
@@ -313,9 +328,10 @@ def weather(
         player: plays meanwhile, and is asked all the time whether it is well.
         frames: how many bad frames it gets, after a tenth of them to warm up.
         drops: connections that vanish.
+        size: of the observations it speaks of.
         seed: of everything that is sent.
     """
-    storm = Storm(port, seed)
+    storm = Storm(port, seed, size)
     storm.blow(frames // 10)
     before = resident_mb(pid)
     for _ in range(drops):

@@ -10,11 +10,13 @@ import pytest
 
 from estragon.check.evaluate import wilson_interval
 from estragon.learn.run_folder import RunFolder
+from estragon.tag.rules import load_rules
 from tests.live.staging import ESTRAGON, Command
 from tests.live.storm import resident_mb, weather
 from tests.live.test_live import game_pids, metrics, wait_for
 from tests.prove import Recorder, run_folder
 
+SIZE = load_rules().observation.size
 MATCHES = 500
 MOST_GROWTH_MB = 24.0
 SOAK_SEC = 600.0
@@ -116,7 +118,7 @@ def test_a_storm_on_a_server_that_trains_a_real_game(
         wait_for(lambda: len(metrics(tmp_path)) > 0, "episodes")
         (game,) = game_pids(tmp_path)
         player = GodotThatTrains(tmp_path)
-        told, grown = weather(port, run.process.pid, player, frames=20_000, drops=50)
+        told, grown = weather(port, run.process.pid, player, frames=20_000, drops=50, size=SIZE)
         assert game_pids(tmp_path) == [game], "the game plays on"
     (log,) = (tmp_path / "debug").glob("*/server.log")
     calm = "Traceback" not in log.read_text()

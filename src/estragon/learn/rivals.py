@@ -16,7 +16,9 @@ class PolicyRival:
         """Play `policy`; without `random`, always its best move."""
         self._policy = policy
         self._random = random
-        self._numbers = policy.numbers()
+        self._mean, self._scale = policy.mean.numpy(), policy.scale.numpy()
+        self._moves = policy.moves.numpy()
+        self._numbers = policy.numbers() if random is not None else None
 
     @torch.no_grad()
     def act(self, observations: np.ndarray) -> np.ndarray:
@@ -28,25 +30,24 @@ class PolicyRival:
         picks = np.empty((rows, 2), dtype=np.int64)
         actions = np.empty((rows, 1, 3), dtype=np.float32)
         log_chances = np.empty(rows, dtype=np.float32)
-        own = self._numbers
-        if self._random is not None and rows <= FEW_ROWS:
-            chances = self._random.random((rows, 2), dtype=np.float32)
-            values = np.empty(rows, dtype=np.float32)
-            decide_few(seen, agents, own, chances, features, values, picks, log_chances, actions)
-            return actions[:, 0]
-        prepare(seen, agents, own.mean, own.scale, features)
-        scores = self._policy.score(torch.from_numpy(features)).numpy()
         if self._random is None:
             chances = np.full((rows, 2), 0.5, dtype=np.float32)
-            scores = self._sharpen(scores)
         else:
             chances = self._random.random((rows, 2), dtype=np.float32)
-        choose(scores, chances, own.moves, seen, agents, picks, log_chances, actions)
+        if self._numbers is not None and rows <= FEW_ROWS:
+            own, values = self._numbers, np.empty(rows, dtype=np.float32)
+            decide_few(seen, agents, own, chances, features, values, picks, log_chances, actions)
+            return actions[:, 0]
+        prepare(seen, agents, self._mean, self._scale, features)
+        scores = self._policy.score(torch.from_numpy(features)).numpy()
+        if self._random is None:
+            scores = self._sharpen(scores)
+        choose(scores, chances, self._moves, seen, agents, picks, log_chances, actions)
         return actions[:, 0]
 
     def _sharpen(self, scores: np.ndarray) -> np.ndarray:
         """Scores that leave nothing to chance."""
-        choices = len(self._numbers.moves)
+        choices = len(self._moves)
         sharp = np.full_like(scores, -1e4)
         sharp[np.arange(len(scores)), scores[:, :choices].argmax(axis=1)] = 0.0
         sharp[:, choices] = np.where(scores[:, choices] > 0.0, 100.0, -100.0)

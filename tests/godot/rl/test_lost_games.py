@@ -152,8 +152,9 @@ def test_nothing_is_left_when_it_is_forgotten(new_game: Path) -> None:
 @pytest.mark.parametrize("end", ["exception", "exit", "interrupt", "kill"])
 def test_nothing_outlives_the_trainer(new_game: Path, end: str) -> None:
     script = f"""
-import sys, time
+import signal, sys, time
 from estragon.godot import GodotEnv
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in jobs of the background
 env = GodotEnv({str(new_game)!r}, n_parallel=2)
 env.reset()
 print(*(game.process.pid for game in env._batch.games.games), flush=True)

@@ -99,10 +99,9 @@ def read_vector(raw: Raw, largest: int = LARGEST_OBSERVATION) -> np.ndarray:
         raise ValueError(str(error)) from error
     if not 1 <= len(numbers) <= largest:
         raise ValueError(f"{len(numbers)} numbers; expected 1 to {largest}")
-    vector = np.array(numbers)
-    if not abs(vector).max() <= LARGEST_NUMBER:
+    if min(numbers) < -LARGEST_NUMBER or max(numbers) > LARGEST_NUMBER:  # JSON has no NaN
         raise ValueError("holds a number that is not finite")
-    return vector.astype(np.float32)
+    return np.array(numbers, dtype=np.float32)
 
 
 def write_actions(

@@ -96,20 +96,15 @@ class Streams:
     def act(self, asks: Sequence[Ask]) -> np.ndarray:
         """Actions (asks, 3) float32."""
         streams = [self._stream(ask.client, ask.agent) for ask in asks]
-        observations = np.stack([ask.observation for ask in asks]).astype(np.float32)
-        roles = np.array(
-            [
-                self._role(observation, stream)
-                for observation, stream in zip(observations, streams, strict=True)
-            ]
-        )
-        actions = np.zeros((len(asks), 3), dtype=np.float32)
-        for role in (SEEKER, HIDER):
-            rows = np.flatnonzero(roles == role)
-            if not len(rows):
+        rows_of: tuple[list[int], list[int]] = ([], [])
+        for row, (ask, stream) in enumerate(zip(asks, streams, strict=True)):
+            rows_of[self._role(ask.observation, stream)].append(row)
+        actions = np.empty((len(asks), 3), dtype=np.float32)
+        for role, rows in enumerate(rows_of):
+            if not rows:
                 continue
-            seqs = [asks[row].seq for row in rows.tolist()]
-            choices = self._choose(role, observations[rows], seqs)
+            observations = np.array([asks[row].observation for row in rows])
+            choices = self._choose(role, observations, [asks[row].seq for row in rows])
             for row, choice in zip(rows, choices, strict=True):
                 streams[row].recent.append(choice)
                 actions[row] = choice.action

@@ -16,9 +16,9 @@ const REDUCING: String = """
 const NORMALISING: String = """
 	BatchNormalization Hardmax InstanceNormalization LayerNormalization LogSoftmax Softmax"""
 const POOLING: String = "AveragePool GlobalAveragePool GlobalMaxPool MaxPool"
-const QUANTIZING: String = "DequantizeLinear DynamicQuantizeLinear QuantizeLinear"
-## Operators that onnxruntime's own quantization emits besides the standard's.
-const MICROSOFT: String = "DynamicQuantizeLSTM"
+const QUANTIZING: String = "DequantizeLinear DynamicQuantizeLinear MatMulInteger QuantizeLinear"
+const ELEMENTS: String = """
+	CumSum GatherElements GatherND ScatterElements ScatterND TopK Trilu"""
 
 static var _family_of: Dictionary[String, GDScript] = _index()
 
@@ -38,6 +38,19 @@ static func _index() -> Dictionary[String, GDScript]:
 	_add(found, OnnxClip, "Clip")
 	_add(found, OnnxIdentity, "Identity Dropout")
 	_add(found, OnnxProduct, "Gemm MatMul")
+	_add(found, OnnxConstant, "Constant ConstantOfShape OneHot Range")
+	_add(found, OnnxCast, "Cast CastLike")
+	_add(found, OnnxReshape, SHAPES)
+	_add(found, OnnxRearrange, "Expand Gather Pad Slice Tile Transpose")
+	_add(found, OnnxJoin, "Concat Split Where")
+	_add(found, OnnxElements, ELEMENTS)
+	_add(found, OnnxReduce, REDUCING)
+	_add(found, OnnxNormalise, NORMALISING)
+	_add(found, OnnxConv, "Conv ConvInteger")
+	_add(found, OnnxPool, POOLING)
+	_add(found, OnnxRecurrent, "GRU LSTM RNN")
+	_add(found, OnnxQuantize, QUANTIZING)
+	_add(found, OnnxQuantizedLstm, "com.microsoft.DynamicQuantizeLSTM")
 	return found
 
 

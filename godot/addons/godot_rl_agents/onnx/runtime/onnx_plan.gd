@@ -5,6 +5,8 @@ extends RefCounted
 ## Seconds that the trial at load, and one prediction, may take.
 const TRIAL_SEC: float = 5.0
 const PREDICTION_SEC: float = 30.0
+## Types in which sizes and places are given.
+const SIZES: Array[int] = [OnnxTensor.Type.INT32, OnnxTensor.Type.INT64]
 
 var error: String = ""
 var inputs: Array[OnnxPort] = []
@@ -156,14 +158,16 @@ func _plan_releases() -> void:
 				_released[index].append(slot)
 
 
-## Run once on zeros, so that what does not fit is said at load. Shapes nobody knows are tried
-## as 1, and prove nothing where more than the first of a tensor's sizes is free.
+## Run once on zeros, so that what does not fit is said at load. Sizes nobody knows are tried as 1.
+## That proves nothing where more than the first size of an input is free, nor where an input may
+## itself say a size or a place.
 func _try() -> bool:
 	var given: Array[OnnxTensor] = []
 	var is_telling: bool = true
 	for port: OnnxPort in inputs:
 		var shape: PackedInt64Array = port.filled(1)
-		if not port.has_shape or port.dims.slice(1).has(-1):
+		var may_be_sizes: bool = port.type in SIZES or port.dims.is_empty()
+		if not port.has_shape or port.dims.slice(1).has(-1) or may_be_sizes:
 			is_telling = false
 		if not OnnxShape.is_allowed(shape) or not _budget.spend(OnnxShape.count(shape)):
 			return true

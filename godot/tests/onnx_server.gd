@@ -6,7 +6,9 @@ extends SceneTree
 ## A frame is u32 length of a JSON text, the text, then the numbers of the tensors it lists, in
 ## order: float32 for floating types, else int64. Asked for `load` with a `path`, it answers with
 ## `error`, `inputs`, `outputs`, `operators`; for `run` with `tensors`, with `error` and `tensors`;
-## for `time` with `tensors` and `seconds`, with the `usec` of a run. Errors of scripts or of Godot
+## for `time` with `tensors` and `seconds`, with the `usec` of a run. A GodotRLModel answers `open`
+## with a `path`, `predict`, `act` and `reset` with its arguments, `work` for `predict` in a thread.
+## Errors of scripts or of Godot
 ## itself on the way are in `complaints`; before Godot 4.5 those are only printed.
 
 ## As in run_tests.gd: `Logger` came with Godot 4.5, and a file that extends it would not load before.
@@ -33,6 +35,7 @@ func _log_error(
 var _log: Object
 var _channel: TagChannel = TagChannel.new()
 var _plan: OnnxPlan
+var _model: GodotRLModel = GodotRLModel.new()
 
 
 func _initialize() -> void:
@@ -70,6 +73,8 @@ func _process(_delta: float) -> bool:
 			said["error"] = _plan.error
 		"time":
 			said.merge(_time(given, request["seconds"]), true)
+		_:
+			said.merge(_play(request), true)
 	if _log:
 		said["complaints"] = _log.get("errors")
 		_log.set("errors", PackedStringArray())
@@ -90,6 +95,32 @@ func _load(path: String) -> Dictionary:
 		"operators": _plan.operators,
 		"usec": Time.get_ticks_usec() - started,
 		"memory": OS.get_static_memory_usage(),
+	}
+
+
+## What a game would ask of a model.
+func _play(request: Dictionary) -> Dictionary:
+	var found: Variant = null
+	match request["do"]:
+		"open":
+			found = _model.load(request["path"])
+		"predict":
+			found = _model.predict(request["obs"], request["agents"])
+		"work":
+			found = _model.start(request["obs"], request["agents"])
+			found = _model.result() if found else null
+		"act":
+			_model.random.seed = int(request["seed"])
+			found = _model.act(
+				request["obs"], request["space"], request["agents"], request["is_deterministic"]
+			)
+		"reset":
+			_model.reset(request["agent"])
+	return {
+		"error": _model.error,
+		"found": found,
+		"has_memory": _model.has_memory(),
+		"output_size": _model.output_size() if _model.is_loaded() else 0,
 	}
 
 

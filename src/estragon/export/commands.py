@@ -137,10 +137,11 @@ def _arrays(given: dict[str, Any], ports: list[Port]) -> dict[str, np.ndarray]:
     names = [port.name for port in ports]
     if unknown := [name for name in given if name not in names]:
         raise UserError(f"the model has no input '{unknown[0]}'; it has {', '.join(names)}")
-    arrays = {}
     for port in ports:
         if port.name not in given:
             raise UserError(f"the inputs lack '{port.name}', {port.dtype} {_shape(port)}")
+    arrays = {}
+    for port in ports:
         try:
             array = np.asarray(given[port.name]).astype(port.dtype)
         except (TypeError, ValueError) as error:

@@ -119,6 +119,11 @@ class Godot:
         """End Godot."""
         self.close()
 
+    @property
+    def pid(self) -> int:
+        """The number of the Godot process."""
+        return self._channel.process.pid
+
     def load(self, model: Path) -> None:
         """Open a model; UserError if it cannot run."""
         said, _ = self.ask({"do": "load", "path": str(model.resolve())})
@@ -157,7 +162,10 @@ class Godot:
         frame += b"".join(array.astype(_carried(array.dtype)).tobytes() for array in arrays)
         answer = self._channel.ask(frame, f"the answer to {request['do']}")
         size = LENGTH.unpack(answer[:4])[0]
-        said: dict[str, Any] = json.loads(bytes(answer[4 : 4 + size]))
+        # Godot does not escape every control character that a damaged file may hold.
+        said: dict[str, Any] = json.loads(
+            bytes(answer[4 : 4 + size]).decode(errors="replace"), strict=False
+        )
         if said.get("complaints"):
             raise GodotError(f"a fault of the runtime: {' | '.join(said['complaints'][:4])}")
         made = []

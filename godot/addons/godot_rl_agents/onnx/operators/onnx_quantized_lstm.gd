@@ -3,19 +3,30 @@ extends OnnxRecurrent
 ## DynamicQuantizeLSTM, which onnxruntime's dynamic quantization makes of an LSTM: weights are
 ## stored as whole numbers, (directions, input, gates), with a scale and a zero point each.
 
+## The input's and the state's weights as floats.
+var _plain: Array[OnnxTensor] = []
+
 
 func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
-	if not has_inputs(given, 12, 12):
-		return []
-	var plain: Array[OnnxTensor] = given.slice(0, 8)
-	for index: int in [1, 2]:
-		plain[index] = _restored(given[index], given[6 + 2 * index], given[7 + 2 * index])
-		if error:
-			return []
-	return super(plain)
+	if given.size() != 12 or not has_inputs(given, 3, 12):
+		return fail("it has %d inputs" % given.size())
+	if _plain.is_empty() or not _is_kept:
+		_plain = []
+		for index: int in [1, 2]:
+			_plain.append(_restored(given[index], given[6 + 2 * index], given[7 + 2 * index]))
+			if error:
+				_plain = []
+				return []
+	var floating: Array[OnnxTensor] = given.slice(0, 8)
+	floating[1] = _plain[0]
+	floating[2] = _plain[1]
+	return super(floating)
 
 
 func _restored(weights: OnnxTensor, scale: OnnxTensor, zero: OnnxTensor) -> OnnxTensor:
+	if not scale or not zero or not scale.is_float() or zero.is_float():
+		fail("its scale or zero point is missing")
+		return null
 	if weights.is_float() or weights.rank() != 3 or not may_make(weights.dims, 4):
 		fail("its weights are %s" % weights.describe())
 		return null

@@ -5,7 +5,7 @@ extends RefCounted
 ## Largest file that is opened, its weights beside it included.
 const LARGEST_FILE: int = 256 * 1024 * 1024
 ## Largest tensor, in elements.
-const LARGEST_TENSOR: int = 64 * 1024 * 1024
+const LARGEST_TENSOR: int = 16 * 1024 * 1024
 const LARGEST_RANK: int = 8
 const LARGEST_GRAPH: int = 20000
 ## Work of reading a file: a field, or an element that has to be decoded, is one.
@@ -13,7 +13,7 @@ const READING: int = 20 * 1000 * 1000
 ## Work of the trial at load and of constant parts: an element computed is one.
 const TRIAL: int = 4 * 1000 * 1000
 ## Work of one prediction.
-const PREDICTION: int = 2 * 1000 * 1000 * 1000
+const PREDICTION: int = 500 * 1000 * 1000
 
 ## Whether more was asked for than there was.
 var exceeded: bool = false

@@ -21,6 +21,8 @@ var _slots: Dictionary[String, int] = {}
 var _constants: Array[OnnxTensor] = []
 var _input_slots: PackedInt32Array = []
 var _output_slots: PackedInt32Array = []
+## What the trial at load gave.
+var _tried: Array[OnnxTensor] = []
 var _budget: OnnxBudget = OnnxBudget.new(OnnxBudget.TRIAL, TRIAL_SEC)
 
 
@@ -65,6 +67,14 @@ func run(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 			return []
 	_budget.refill(OnnxBudget.PREDICTION, PREDICTION_SEC)
 	return _run(given)
+
+
+## The last size of an output; 0 if neither the file nor the trial told.
+func output_width(index: int) -> int:
+	var dims: PackedInt64Array = outputs[index].dims
+	if (dims.is_empty() or dims[-1] < 0) and index < _tried.size():
+		dims = _tried[index].dims
+	return maxi(dims[-1], 0) if dims else 0
 
 
 func fail(what: String) -> void:
@@ -172,7 +182,7 @@ func _try() -> bool:
 		if not OnnxShape.is_allowed(shape) or not _budget.spend(OnnxShape.count(shape)):
 			return true
 		given.append(OnnxTensor.zeros(shape, port.type))
-	_run(given)
+	_tried = _run(given)
 	if _budget.exceeded or not is_telling:
 		error = ""
 	return error.is_empty()

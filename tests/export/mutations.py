@@ -99,7 +99,14 @@ def chain(data: bytes, random: randoms.Random) -> bytes:
 
 
 MUTATIONS: tuple[Callable[[bytes, randoms.Random], bytes], ...] = (
-    flip_bits, cut, insert, enlarge, repeat, rewire, resize, chain,
+    flip_bits,
+    cut,
+    insert,
+    enlarge,
+    repeat,
+    rewire,
+    resize,
+    chain,
 )
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -15,7 +16,10 @@ class Mlp(nn.Module):
     def __init__(self, size: int = 12, hidden: int = 32, actions: int = 3) -> None:
         super().__init__()
         self.net = nn.Sequential(
-            nn.Linear(size, hidden), nn.Tanh(), nn.Linear(hidden, hidden), nn.ReLU(),
+            nn.Linear(size, hidden),
+            nn.Tanh(),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(),
             nn.Linear(hidden, actions),
         )
 
@@ -48,8 +52,15 @@ class Cnn(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.net = nn.Sequential(
-            nn.Conv2d(3, 8, 5, stride=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3),
-            nn.BatchNorm2d(16), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 4),
+            nn.Conv2d(3, 8, 5, stride=2),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(8, 16, 3),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(16, 4),
         )
 
     def forward(
@@ -103,19 +114,33 @@ def export(name: str, path: Path, *, dynamo: bool, opset: int, seed: int = 0) ->
     torch.manual_seed(seed)
     network = kind().eval()
     given = (torch.rand(2, *obs_shape), torch.rand(2, *state_shape))
-    names = {"input_names": ["obs", "state_ins"], "output_names": ["output", "state_outs"]}
+    names: dict[str, Any] = {
+        "input_names": ["obs", "state_ins"],
+        "output_names": ["output", "state_outs"],
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if dynamo:
             batch = torch.export.Dim("batch")
             torch.onnx.export(
-                network, given, str(path), opset_version=opset, dynamo=True, verbose=False,
-                dynamic_shapes=({0: batch}, {0: batch}), **names,
+                network,
+                given,
+                str(path),
+                opset_version=opset,
+                dynamo=True,
+                verbose=False,
+                dynamic_shapes=({0: batch}, {0: batch}),
+                **names,
             )
         else:
-            axes = {key: BATCH for key in names["input_names"] + names["output_names"]}
+            axes = dict.fromkeys(names["input_names"] + names["output_names"], BATCH)
             torch.onnx.export(
-                network, given, str(path), opset_version=opset, dynamo=False, dynamic_axes=axes,
+                network,
+                given,
+                str(path),
+                opset_version=opset,
+                dynamo=False,
+                dynamic_axes=axes,
                 **names,
             )
     return path

@@ -35,9 +35,7 @@ def differences(
     return count, operators, unlike
 
 
-def compare(
-    case: Case, ours: dict[str, np.ndarray], right: dict[str, np.ndarray]
-) -> list[str]:
+def compare(case: Case, ours: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> list[str]:
     unlike = []
     for name, expected in right.items():
         found = ours[name]

@@ -55,8 +55,14 @@ def write(network: nn.Module, path: Path, *given: torch.Tensor, names: list[str]
     outs = ["output", *(name.replace("_in", "_out") for name in names[1:])]
     inner = {name: {1: "batch"} if "deep" in name else {0: "batch"} for name in names + outs}
     torch.onnx.export(
-        network.eval(), given, str(path), input_names=names, output_names=outs,
-        dynamic_axes=inner, dynamo=False, opset_version=13,
+        network.eval(),
+        given,
+        str(path),
+        input_names=names,
+        output_names=outs,
+        dynamic_axes=inner,
+        dynamo=False,
+        opset_version=13,
     )
     return path
 
@@ -80,7 +86,9 @@ def echo(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / "echo.onnx"
     if request.param == "state_ins":
         return write(Echo(), path, torch.zeros(2, 1), torch.zeros(2, 2), names=["obs", "state_ins"])
-    return write(DeepEcho(), path, torch.zeros(2, 1), torch.zeros(2, 2, 1), names=["obs", "deep_in"])
+    return write(
+        DeepEcho(), path, torch.zeros(2, 1), torch.zeros(2, 2, 1), names=["obs", "deep_in"]
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -201,8 +209,13 @@ def test_several_inputs_by_name(tmp_path: Path, model: Model) -> None:
     names = ["vector", "camera_2d", "seq_lens"]
     path = tmp_path / "eyes.onnx"
     torch.onnx.export(
-        SeveralEyes(), given, str(path), input_names=names, output_names=["output"],
-        dynamic_axes={name: {0: "n"} for name in [*names, "output"]}, dynamo=False,
+        SeveralEyes(),
+        given,
+        str(path),
+        input_names=names,
+        output_names=["output"],
+        dynamic_axes={name: {0: "n"} for name in [*names, "output"]},
+        dynamo=False,
     )
     assert model.open(path), model.error
     one = {"vector": [1, 2], "camera_2d": "01020304"}
@@ -218,7 +231,10 @@ def test_a_model_for_one_agent_runs_many(tmp_path: Path, model: Model) -> None:
     path = tmp_path / "one.onnx"
     torch.manual_seed(1)
     network = Gru().eval()
-    names = {"input_names": ["obs", "state_ins"], "output_names": ["output", "state_outs"]}
+    names: dict[str, Any] = {
+        "input_names": ["obs", "state_ins"],
+        "output_names": ["output", "state_outs"],
+    }
     given = (torch.zeros(1, 12), torch.zeros(1, 16))
     torch.onnx.export(network, given, str(path), dynamo=False, opset_version=13, **names)
     assert model.open(path), model.error

@@ -49,7 +49,9 @@ def test_both_exporters(
             for opset in opsets:
                 count += 1
                 file = tmp_path / f"{name}_{opset}.onnx"
-                if not agrees(export(name, file, dynamo=dynamo, opset=opset), godot_engine, runtime):
+                if not agrees(
+                    export(name, file, dynamo=dynamo, opset=opset), godot_engine, runtime
+                ):
                     wrong.append(file.name)
     record_result(
         "onnx_exporters",
@@ -67,11 +69,11 @@ def test_quantized_networks_are_within_a_step(
 
     plain = export(name, tmp_path / "policy.onnx", dynamo=False, opset=13)
     small = tmp_path / "small.onnx"
-    # whole range: onnxruntime's products saturate on processors without VNNI
-    quantize_dynamic(plain, small, weight_type=QuantType.QUInt8)
+    # of the whole range onnxruntime's own products saturate on processors without VNNI
+    quantize_dynamic(plain, small, weight_type=QuantType.QInt8, reduce_range=True)
     runtime.load(small)
     godot_engine.load(small)
-    if name not in ("gru",):
+    if name != "gru":
         assert any("Integer" in op or "Quantize" in op for op in godot_engine.operators)
     found = compare(godot_engine, runtime, SAMPLES, np.random.default_rng(0), absolute=0.02)
     assert found["agrees"], found

@@ -64,8 +64,12 @@ class CompareModel:
         with Godot() as godot:
             godot.load(self.model)
             found = compare(
-                godot, runtime, self.samples, np.random.default_rng(self.seed),
-                self.absolute, self.relative,
+                godot,
+                runtime,
+                self.samples,
+                np.random.default_rng(self.seed),
+                self.absolute,
+                self.relative,
             )
         agrees = found.pop("agrees")
         print(json.dumps(found))
@@ -113,7 +117,8 @@ def _error(ours: np.ndarray, right: np.ndarray) -> np.ndarray:
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):
         error: np.ndarray = np.where(same, 0.0, np.abs(a - b))
-    return np.nan_to_num(error, nan=np.inf)
+    error[np.isnan(error)] = np.inf
+    return error
 
 
 def _check_file(model: Path) -> None:
@@ -164,4 +169,6 @@ def _plain(array: np.ndarray) -> Any:
     """Nested lists; what JSON cannot say is null."""
     if array.dtype.kind != "f":
         return array.tolist()
-    return np.where(np.isfinite(array), array, None).tolist()
+    plain = array.astype(object)
+    plain[~np.isfinite(array)] = None
+    return plain.tolist()

@@ -99,7 +99,9 @@ class Runtime:
             made = self._session.run(None, dict(inputs))
         except Exception as error:
             raise UserError(f"onnxruntime: {error}") from error
-        return {port.name: np.asarray(array) for port, array in zip(self.outputs, made, strict=True)}
+        return {
+            port.name: np.asarray(array) for port, array in zip(self.outputs, made, strict=True)
+        }
 
 
 class Godot:
@@ -141,7 +143,7 @@ class Godot:
         return {port.name: array for port, array in zip(self.outputs, arrays, strict=True)}
 
     def time(self, inputs: Mapping[str, np.ndarray], seconds: float) -> float:
-        """Median microseconds of one run with these inputs."""
+        """The fewest microseconds of one run with these inputs."""
         given = [inputs[port.name] for port in self.inputs]
         said, _ = self.ask({"do": "time", "seconds": seconds}, given)
         if said["error"]:

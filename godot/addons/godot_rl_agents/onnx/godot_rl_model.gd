@@ -22,10 +22,8 @@ var error: String = ""
 var random: RandomNumberGenerator = RandomNumberGenerator.new()
 
 var _plan: OnnxPlan
-## The output that becomes an input again the next time, by the input's name.
-var _memory: Dictionary[String, String] = {}
-## Agent → input → the agent's part of that input.
-var _states: Dictionary[Variant, Dictionary] = {}
+var _batch: GodotRLBatch
+var _output: int = 0
 var _task: int = -1
 var _task_result: Variant
 
@@ -51,11 +49,9 @@ func is_loaded() -> bool:
 
 ## The inputs that are observations, by name; a free size is -1.
 func observation_shapes() -> Dictionary[String, PackedInt64Array]:
-	var shapes: Dictionary[String, PackedInt64Array] = {}
-	for port: OnnxPort in _plan.inputs if _plan else []:
-		if not _memory.has(port.name) and port.name != LENGTHS:
-			shapes[port.name] = port.dims
-	return shapes
+	if not _batch:
+		return {}
+	return _batch.observation_shapes()
 
 
 func output_names() -> PackedStringArray:
@@ -67,13 +63,12 @@ func output_names() -> PackedStringArray:
 
 ## How many numbers the action output has for one agent; 0 if only a run would tell.
 func output_size() -> int:
-	var index: int = _output_index()
-	return _plan.output_width(index) if _plan else 0
+	return _plan.output_width(_output) if _plan else 0
 
 
 ## Whether it remembers, so that `reset` matters.
 func has_memory() -> bool:
-	return not _memory.is_empty()
+	return _batch != null and not _batch.memory.is_empty()
 
 
 ## All outputs, by name, for one observation or a list of them.
@@ -126,10 +121,8 @@ func act(
 ## Forget what one agent has seen, or what all have.
 func reset(agent: Variant = null) -> void:
 	_join()
-	if agent == null:
-		_states.clear()
-	else:
-		_states.erase(agent)
+	if _batch:
+		_batch.reset(agent)
 
 
 func _take(source: OnnxSource, path: String) -> bool:
@@ -144,21 +137,15 @@ func _take(source: OnnxSource, path: String) -> bool:
 	if error:
 		return false
 	_plan = plan
-	_states.clear()
-	_memory.clear()
-	for port: OnnxPort in plan.inputs:
-		var partner: String = _partner(port.name)
-		if partner != port.name and output_names().has(partner):
-			_memory[port.name] = partner
+	_batch = GodotRLBatch.new(plan)
+	_output = maxi(output_names().find(OUTPUT), 0)
 	return true
 
 
-func _action(
-	predicted: Dictionary, action_space: Dictionary, is_deterministic: bool
-) -> Dictionary:
+func _action(predicted: Dictionary, action_space: Dictionary, is_deterministic: bool) -> Dictionary:
 	if predicted.is_empty():
 		return {}
-	var numbers: PackedFloat32Array = predicted[_plan.outputs[_output_index()].name]
+	var numbers: PackedFloat32Array = predicted[_plan.outputs[_output].name]
 	var decoder: GodotRLActions = GodotRLActions.new(action_space, numbers.size())
 	if decoder.error:
 		error = decoder.error
@@ -201,40 +188,25 @@ func _predict(obs: Variant, agent: Variant) -> Variant:
 
 ## All agents in one run where the model allows it, else one after another.
 func _run(many: Array, agents: Array) -> Array[Dictionary]:
-	var batch: GodotRLBatch = GodotRLBatch.new(_plan, _memory, _states)
-	if batch.is_free() or many.size() == 1:
-		return _run_batch(batch, many, agents)
+	if _batch.is_free or many.size() == 1:
+		return _run_batch(many, agents)
 	var results: Array[Dictionary] = []
 	for index: int in many.size():
-		results.append_array(_run_batch(batch, [many[index]], [agents[index]]))
+		results.append_array(_run_batch([many[index]], [agents[index]]))
 		if error:
 			return []
 	return results
 
 
-func _run_batch(batch: GodotRLBatch, many: Array, agents: Array) -> Array[Dictionary]:
-	var given: Array[OnnxTensor] = batch.inputs(many, agents)
-	error = batch.error
+func _run_batch(many: Array, agents: Array) -> Array[Dictionary]:
+	var given: Array[OnnxTensor] = _batch.inputs(many, agents)
+	error = _batch.error
 	if error:
 		return []
 	var made: Array[OnnxTensor] = _plan.run(given)
 	error = _plan.error
 	if error:
 		return []
-	var results: Array[Dictionary] = batch.outputs(made, agents)
-	error = batch.error
+	var results: Array[Dictionary] = _batch.outputs(made, agents)
+	error = _batch.error
 	return results
-
-
-func _output_index() -> int:
-	return maxi(output_names().find(OUTPUT), 0)
-
-
-## The name of the output that an input's next value comes from: `state_ins` and `state_outs`,
-## `state_in_0` and `state_out_0`, `h_in` and `h_out`.
-func _partner(input: String) -> String:
-	var parts: PackedStringArray = input.split("_")
-	for index: int in parts.size():
-		if parts[index] == "in" or parts[index] == "ins":
-			parts[index] = parts[index].replace("in", "out")
-	return "_".join(parts)

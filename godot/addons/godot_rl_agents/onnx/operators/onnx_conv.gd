@@ -74,6 +74,7 @@ func _convolved(
 	var numbers: PackedFloat32Array = []
 	for piece: int in image.dims[0] * _groups:
 		var part: PackedFloat32Array = image.floats.slice(piece * area, (piece + 1) * area)
+		part.append(0.0)
 		var rows: PackedFloat32Array = OnnxTensor.take_floats(part, places)
 		var product: PackedFloat32Array = _dense[piece % _groups].multiply(rows, count)
 		numbers.append_array(OnnxTensor.take_floats(product, _turning(count, made / _groups)))

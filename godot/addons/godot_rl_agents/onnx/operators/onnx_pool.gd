@@ -30,6 +30,10 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 	var problem: String = _window.fit(sizes)
 	if problem:
 		return fail(problem)
+	return _pooled(image, sizes)
+
+
+func _pooled(image: OnnxTensor, sizes: PackedInt64Array) -> Array[OnnxTensor]:
 	var shape: PackedInt64Array = image.dims.slice(0, 2)
 	shape.append_array(_window.positions)
 	var work: int = _window.work(1, sizes)
@@ -42,34 +46,44 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 	var counts: PackedInt64Array = []
 	if _counts_padding:
 		counts = _counts(sizes)
+	var area: int = OnnxShape.count(sizes)
 	for channel: int in image.dims[0] * image.dims[1]:
-		_add(made, image.floats, channel * OnnxShape.count(sizes), places, counts)
+		var part: PackedFloat32Array = image.floats.slice(channel * area, (channel + 1) * area)
+		if node.op == "MaxPool":
+			_add_largest(made, part, places)
+		else:
+			_add_means(made, part, places, counts)
 	return [OnnxTensor.of_floats(made, shape)]
 
 
-func _add(
+func _add_largest(
+	made: PackedFloat32Array, values: PackedFloat32Array, places: PackedInt64Array
+) -> void:
+	var size: int = OnnxShape.count(_window.kernel)
+	values.append(-INF)
+	for start: int in range(0, places.size(), size):
+		var largest: float = -INF
+		for at: int in range(start, start + size):
+			largest = maxf(largest, values[places[at]])
+		made.append(largest)
+
+
+func _add_means(
 	made: PackedFloat32Array,
 	values: PackedFloat32Array,
-	base: int,
 	places: PackedInt64Array,
 	counts: PackedInt64Array
 ) -> void:
 	var size: int = OnnxShape.count(_window.kernel)
-	var at: int = 0
+	var outside: int = values.size()
+	values.append(0.0)
 	for index: int in places.size() / size:
-		var largest: float = -INF
 		var sum: float = 0.0
 		var inside: int = 0
-		for _place: int in size:
-			var place: int = places[at]
-			at += 1
-			if place >= 0:
-				largest = maxf(largest, values[base + place])
-				sum += values[base + place]
-				inside += 1
-		if node.op == "AveragePool":
-			sum /= counts[index] if _counts_padding else maxi(inside, 1)
-		made.append(largest if node.op == "MaxPool" else sum)
+		for at: int in range(index * size, (index + 1) * size):
+			sum += values[places[at]]
+			inside += 1 if places[at] < outside else 0
+		made.append(sum / (counts[index] if _counts_padding else maxi(inside, 1)))
 
 
 ## How many places count at each position, where padding counts.

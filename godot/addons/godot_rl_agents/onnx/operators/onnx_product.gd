@@ -16,6 +16,11 @@ var _turns_right: bool = false
 var _weights: OnnxTensor
 var _bias: PackedFloat32Array = []
 var _dense: OnnxDense
+## What was found out for the shape that came last.
+var _seen: PackedInt64Array = [-1]
+var _shape: PackedInt64Array = []
+var _rows: int = 0
+var _cost: int = 0
 
 
 func prepare() -> void:
@@ -70,23 +75,34 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 
 
 func _layer(left: OnnxTensor) -> Array[OnnxTensor]:
+	if left.dims != _seen:
+		_fit(left)
+	if error or not budget.spend(_cost):
+		return fail("it needs more work than is allowed")
+	return [OnnxTensor.of_floats(_dense.activated(left.floats, _rows, activation), _shape)]
+
+
+## Get ready for a shape; it mostly comes again.
+func _fit(left: OnnxTensor) -> void:
+	_seen = [-1]
 	var depth: int = _weights.dims[1 if _turns_right else 0]
 	var width: int = _weights.dims[0 if _turns_right else 1]
 	var rank: int = left.rank()
 	if rank == 0 or left.dims[rank - 1] != depth or (_is_gemm and rank != 2):
-		return fail("%s does not go with %s" % [left.describe(), _weights.describe()])
-	var shape: PackedInt64Array = left.dims.duplicate()
-	shape[rank - 1] = width
-	if not may_make(shape, (depth + 15) >> 4):
-		return []
+		fail("%s does not go with %s" % [left.describe(), _weights.describe()])
+		return
+	_shape = left.dims.duplicate()
+	_shape[rank - 1] = width
+	_rows = OnnxShape.count(left.dims.slice(0, rank - 1))
+	_cost = 1 + ((depth + 15) >> 4) * _rows * width
+	if not may_make(_shape):
+		return
 	if not _dense:
 		if not budget.spend(depth * width):
-			return fail("it needs more work than is allowed")
+			fail("it needs more work than is allowed")
+			return
 		_dense = OnnxDense.new(_weights.floats, depth, width, _turns_right, _bias)
-	var made: PackedFloat32Array = _dense.activated(
-		left.floats, OnnxShape.count(shape) / maxi(width, 1), activation
-	)
-	return [OnnxTensor.of_floats(made, shape)]
+	_seen = left.dims
 
 
 func _gemm(given: Array[OnnxTensor]) -> Array[OnnxTensor]:

@@ -40,9 +40,7 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 
 ## The numbers of a quantized tensor less its zero point, as floats; the zero point is one number,
 ## or one for each place along `axis`.
-static func centred(
-	step: OnnxStep, tensor: OnnxTensor, zero: OnnxTensor, axis: int
-) -> OnnxTensor:
+static func centred(step: OnnxStep, tensor: OnnxTensor, zero: OnnxTensor, axis: int) -> OnnxTensor:
 	var numbers: PackedFloat32Array = tensor.as_floats()
 	if zero and zero.is_float():
 		step.fail("its zero point is %s" % zero.describe())
@@ -151,17 +149,22 @@ func _product(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 	shape[-1] = right.dims[1]
 	if not may_make(shape, 1 + depth / 16) or not may_make(left.dims):
 		return []
-	var is_kept: bool = known[1] != null and (known.size() < 4 or known[3] != null)
-	if not _dense or not is_kept:
-		if not may_make(right.dims, 2):
-			return []
-		var weights: OnnxTensor = centred(self, right, optional(given, 3), 1)
-		if error:
-			return []
-		_dense = OnnxDense.new(weights.floats, depth, right.dims[1])
+	_pack(right, optional(given, 3))
+	if error:
+		return []
 	var numbers: OnnxTensor = centred(self, left, optional(given, 2), left.rank() - 2)
 	if error:
 		return []
 	var rows: int = OnnxShape.count(left.dims.slice(0, left.rank() - 1))
 	var made: PackedFloat32Array = _dense.multiply(numbers.floats, rows)
 	return [OnnxCast.cast(OnnxTensor.of_floats(made, shape), OnnxTensor.Type.INT32)]
+
+
+## Make the matrix ready; once, if it is constant.
+func _pack(weights: OnnxTensor, zero: OnnxTensor) -> void:
+	var is_kept: bool = known[1] != null and (not zero or known[3] != null)
+	if (_dense and is_kept) or not may_make(weights.dims, 2):
+		return
+	var numbers: OnnxTensor = centred(self, weights, zero, 1)
+	if not error:
+		_dense = OnnxDense.new(numbers.floats, weights.dims[0], weights.dims[1])

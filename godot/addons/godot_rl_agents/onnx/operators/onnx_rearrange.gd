@@ -191,8 +191,9 @@ func _padded(tensor: OnnxTensor, given: Array[OnnxTensor]) -> Array[PackedInt64A
 func _wider(list: PackedInt64Array, before: int, after: int) -> PackedInt64Array:
 	var size: int = list.size()
 	var wide: PackedInt64Array = []
-	if maxi(absi(before), absi(after)) > OnnxBudget.LARGEST_TENSOR or not budget.spend(
-		absi(before) + absi(after)
+	if (
+		maxi(absi(before), absi(after)) > OnnxBudget.LARGEST_TENSOR
+		or not budget.spend(absi(before) + absi(after))
 	):
 		fail("pads of %d and %d" % [before, after])
 		return []

@@ -74,7 +74,9 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 		)
 	var ends: PackedInt64Array = [directions, batch, _hidden]
 	var made: Array[OnnxTensor] = [
-		OnnxTensor.of_floats(_interleaved(run.outputs, steps, batch), [steps, directions, batch, _hidden]),
+		OnnxTensor.of_floats(
+			_interleaved(run.outputs, steps, batch), [steps, directions, batch, _hidden]
+		),
 		OnnxTensor.of_floats(run.last_states, ends),
 		OnnxTensor.of_floats(run.last_cells, ends),
 	]
@@ -124,7 +126,9 @@ func _pack(given: Array[OnnxTensor], directions: int) -> void:
 		return
 	for direction: int in directions:
 		var from: int = direction * gates
-		var on_input: PackedFloat32Array = given[1].floats.slice(from * width, (from + gates) * width)
+		var on_input: PackedFloat32Array = given[1].floats.slice(
+			from * width, (from + gates) * width
+		)
 		var on_state: PackedFloat32Array = given[2].floats.slice(
 			from * _hidden, (from + gates) * _hidden
 		)
@@ -178,9 +182,7 @@ func _start(given: OnnxTensor, directions: int, batch: int) -> PackedFloat32Arra
 
 
 ## Outputs of each direction, step by step, into step by step of each direction.
-func _interleaved(
-	outputs: Array[PackedFloat32Array], steps: int, batch: int
-) -> PackedFloat32Array:
+func _interleaved(outputs: Array[PackedFloat32Array], steps: int, batch: int) -> PackedFloat32Array:
 	if outputs.size() == 1:
 		return outputs[0]
 	var size: int = batch * _hidden

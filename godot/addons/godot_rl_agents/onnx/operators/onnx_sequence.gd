@@ -87,15 +87,15 @@ func _gru(
 	if not _resets_after:
 		var reset: PackedFloat32Array = before.slice(own, own + _hidden)
 		for index: int in _hidden:
-			reset[index] *= _sigmoid(now[r_at + index] + from_state[r_at + index])
+			reset[index] /= 1.0 + exp(-now[r_at + index] - from_state[r_at + index])
 		proposed = on_state.multiply(reset, 1).slice(2 * _hidden)
 	for index: int in _hidden:
 		var inner: float = proposed[index]
 		if _resets_after:
 			var bias: float = recurrent_bias[added + index] if recurrent_bias else 0.0
-			var gate: float = _sigmoid(now[r_at + index] + from_state[r_at + index])
-			inner = gate * (from_state[h_at + index] + bias)
-		var z: float = _sigmoid(now[z_at + index] + from_state[z_at + index])
+			var gate: float = now[r_at + index] + from_state[r_at + index]
+			inner = (from_state[h_at + index] + bias) / (1.0 + exp(-gate))
+		var z: float = 1.0 / (1.0 + exp(-now[z_at + index] - from_state[z_at + index]))
 		_state[own + index] = (
 			(1.0 - z) * tanh(now[h_at + index] + inner) + z * before[own + index]
 		)
@@ -117,11 +117,7 @@ func _lstm(now: PackedFloat32Array, from_state: PackedFloat32Array, row: int) ->
 			i += peepholes[peep + index] * _cell[place]
 			f += peepholes[peep + 2 * _hidden + index] * _cell[place]
 		var c: float = tanh(now[c_at + index] + from_state[c_at + index])
-		_cell[place] = _sigmoid(f) * _cell[place] + _sigmoid(i) * c
+		_cell[place] = _cell[place] / (1.0 + exp(-f)) + c / (1.0 + exp(-i))
 		if peepholes:
 			o += peepholes[peep + _hidden + index] * _cell[place]
-		_state[place] = _sigmoid(o) * tanh(_cell[place])
-
-
-func _sigmoid(x: float) -> float:
-	return 1.0 / (1.0 + exp(-x))
+		_state[place] = tanh(_cell[place]) / (1.0 + exp(-o))

@@ -43,20 +43,21 @@ func fit(image: PackedInt64Array) -> String:
 
 
 ## For every position, and every place in the window: the element of an image with this many
-## channels, -1 in the padding. Ordered by position, then channel, then place in the window.
+## channels; in the padding, the one after the last. Ordered by position, then channel, then place
+## in the window.
 func places(channels: int, image: PackedInt64Array) -> PackedInt64Array:
 	var key: PackedInt64Array = [channels]
 	key.append_array(image)
 	if key == _places_of:
 		return _places
 	var padded: PackedInt64Array = [channels]
-	var inside: Array[PackedInt64Array] = [
-		OnnxShape.multiples(channels, OnnxShape.count(image))
-	]
+	var inside: Array[PackedInt64Array] = [OnnxShape.multiples(channels, OnnxShape.count(image))]
 	var steps: PackedInt64Array = OnnxShape.strides(image)
 	for axis: int in image.size():
 		var list: PackedInt64Array = []
-		var reach: int = (positions[axis] - 1) * _strides[axis] + _dilations[axis] * (kernel[axis] - 1)
+		var reach: int = (
+			(positions[axis] - 1) * _strides[axis] + _dilations[axis] * (kernel[axis] - 1)
+		)
 		for place: int in range(-_pads[axis], reach + 1 - _pads[axis]):
 			var is_inside: bool = place >= 0 and place < image[axis]
 			list.append(place * steps[axis] if is_inside else OnnxRearrange.NOWHERE)
@@ -71,8 +72,10 @@ func places(channels: int, image: PackedInt64Array) -> PackedInt64Array:
 	for axis: int in image.size():
 		lists.append(OnnxShape.multiples(kernel[axis], _dilations[axis] * steps[axis + 1]))
 	_places = OnnxShape.places(lists)
+	var outside: int = channels * OnnxShape.count(image)
 	for index: int in _places.size():
-		_places[index] = maxi(sources[_places[index]], -1)
+		var source: int = sources[_places[index]]
+		_places[index] = source if source >= 0 else outside
 	_places_of = key
 	return _places
 

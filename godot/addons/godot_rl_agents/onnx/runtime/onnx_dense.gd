@@ -8,10 +8,11 @@ extends RefCounted
 ## blocks and are shared by all matrices of their size.
 
 const TILE: int = 16
-const HAS_DOUBLES: String = "double"
 
 static var _kernels: Dictionary[Vector2i, GDScript] = {}
 static var _lock: Mutex = Mutex.new()
+## Whether Godot was built with vectors of doubles.
+static var _has_doubles: bool = OS.has_feature("double")
 
 var rows: int
 var columns: int
@@ -91,6 +92,8 @@ func _rows_of(left: PackedFloat32Array, m: int) -> PackedVector4Array:
 
 ## The same product on vectors: m rows, each filled up to a whole number of them.
 func _multiply(left: PackedVector4Array, m: int) -> PackedVector4Array:
+	if m == 0:
+		return PackedVector4Array()
 	var product: PackedVector4Array = _bias.duplicate()
 	while product.size() < m * _column_blocks:
 		product.append_array(product.slice(0, m * _column_blocks - product.size()))
@@ -122,9 +125,7 @@ func _activate(vectors: PackedVector4Array, activation: String) -> void:
 				)
 
 
-func _block(
-	weights: PackedFloat32Array, row: int, column: int, is_turned: bool
-) -> Projection:
+func _block(weights: PackedFloat32Array, row: int, column: int, is_turned: bool) -> Projection:
 	var block: Projection = Projection(Vector4(), Vector4(), Vector4(), Vector4())
 	for down: int in mini(4, rows - row):
 		var line: Vector4 = Vector4()
@@ -181,7 +182,7 @@ static func _kernel_source(size: Vector2i) -> String:
 
 
 static func _to_vectors(values: PackedFloat32Array) -> PackedVector4Array:
-	if not OS.has_feature(HAS_DOUBLES):
+	if not _has_doubles:
 		return values.to_byte_array().to_vector4_array()
 	var wide: PackedFloat64Array = []
 	wide.resize(values.size())
@@ -191,7 +192,7 @@ static func _to_vectors(values: PackedFloat32Array) -> PackedVector4Array:
 
 
 static func _to_floats(vectors: PackedVector4Array) -> PackedFloat32Array:
-	if not OS.has_feature(HAS_DOUBLES):
+	if not _has_doubles:
 		return vectors.to_byte_array().to_float32_array()
 	var narrow: PackedFloat32Array = []
 	for value: float in vectors.to_byte_array().to_float64_array():

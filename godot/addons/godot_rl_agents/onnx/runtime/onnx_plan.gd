@@ -110,6 +110,9 @@ func _run(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 
 
 func _add_step(node: OnnxNode, opset: int) -> void:
+	if _is_another_name(node):
+		_slots[node.outputs[0]] = _slot(node.inputs[0])
+		return
 	var step: OnnxStep = OnnxOperators.make(node)
 	if not step:
 		_fail("the operator %s cannot be run" % node.describe())
@@ -137,6 +140,12 @@ func _add_step(node: OnnxNode, opset: int) -> void:
 		_steps.append(step)
 	if step.error:
 		_fail("%s: %s" % [node.describe(), step.error])
+
+
+func _is_another_name(node: OnnxNode) -> bool:
+	if node.op != "Identity" or node.domain not in ["", "ai.onnx"] or node.attributes:
+		return false
+	return node.inputs.size() == 1 and node.outputs.size() == 1 and node.inputs[0] != ""
 
 
 ## A step of constants only is computed now, unless that is too much work for now.

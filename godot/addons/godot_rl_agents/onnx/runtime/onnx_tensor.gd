@@ -131,27 +131,24 @@ func taken(places: PackedInt64Array, shape: PackedInt64Array, fill: float = 0.0)
 	tensor.type = type
 	tensor.dims = shape
 	if is_float():
-		tensor.floats = take_floats(floats, places, fill)
-		return tensor
-	var source: PackedInt64Array = ints
-	var whole_fill: int = int(fill)
-	var target: PackedInt64Array = []
-	target.resize(size)
-	for index: int in size:
-		var place: int = places[index]
-		target[index] = source[place] if place >= 0 else whole_fill
-	tensor.ints = target
+		tensor.floats.resize(size)
+		for index: int in size:
+			var place: int = places[index]
+			tensor.floats[index] = floats[place] if place >= 0 else fill
+	else:
+		tensor.ints.resize(size)
+		for index: int in size:
+			var place: int = places[index]
+			tensor.ints[index] = ints[place] if place >= 0 else int(fill)
 	return tensor
 
 
-static func take_floats(
-	source: PackedFloat32Array, places: PackedInt64Array, fill: float = 0.0
-) -> PackedFloat32Array:
+## The numbers at these places, none of them negative.
+static func take_floats(source: PackedFloat32Array, places: PackedInt64Array) -> PackedFloat32Array:
 	var target: PackedFloat32Array = []
 	target.resize(places.size())
 	for index: int in places.size():
-		var place: int = places[index]
-		target[index] = source[place] if place >= 0 else fill
+		target[index] = source[places[index]]
 	return target
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from estragon.errors import UserError
 from estragon.export.engines import Godot, Runtime
-from tests.export.corpus import OPSETS, Case, corpus
+from tests.export.corpus import corpus
+from tests.export.corpus.cases import OPSETS, Case
 from tests.prove import Recorder
 
 EVERY = 9

@@ -14,7 +14,8 @@ from estragon.errors import UserError
 from estragon.export.engines import Godot
 from estragon.export.samples import random_inputs
 from estragon.godot.supervised import GodotError
-from tests.export.corpus import corpus, wrap
+from tests.export.corpus import corpus
+from tests.export.corpus.cases import wrap
 from tests.export.mutations import MUTATIONS
 from tests.export.networks import NETWORKS, export
 from tests.prove import Recorder

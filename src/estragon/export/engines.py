@@ -205,4 +205,5 @@ def _described(entry: dict[str, Any]) -> Port:
         int(size) if size >= 0 else (free or None)
         for size, free in zip(dims, entry["free"], strict=True)
     ]
-    return Port(entry["name"], TYPES[int(entry["type"])], tuple(shape))
+    dtype = TYPES.get(int(entry["type"]), TYPES[1])  # an output need not say its type
+    return Port(entry["name"], dtype, tuple(shape))

@@ -1,3 +1,4 @@
+@tool
 class_name OnnxFile
 extends RefCounted
 ## What a `.onnx` file says: its graph, as it stands there. Whether it can run is OnnxPlan's matter.

@@ -1,3 +1,4 @@
+@tool
 class_name OnnxNode
 extends RefCounted
 ## One operator of a graph: what it is, what it reads and makes, and its attributes.

@@ -1,3 +1,4 @@
+@tool
 class_name OnnxPort
 extends RefCounted
 ## An input or output of a model: its name, type and shape.

@@ -1,3 +1,4 @@
+@tool
 class_name OnnxSource
 extends RefCounted
 ## Where a model's bytes come from: a `.onnx` file anywhere, or one that Godot imported.

@@ -1,3 +1,4 @@
+@tool
 class_name OnnxTensorReader
 extends RefCounted
 ## Reads the tensors of a file: in any of the forms the format has, or from files beside it.

@@ -1,3 +1,4 @@
+@tool
 class_name OnnxWire
 extends RefCounted
 ## Reads the fields of one protobuf message, never past its end.

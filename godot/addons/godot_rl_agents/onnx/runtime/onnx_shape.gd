@@ -1,3 +1,4 @@
+@tool
 class_name OnnxShape
 extends RefCounted
 ## Arithmetic of shapes: counts, strides, broadcasting, and the places of elements.

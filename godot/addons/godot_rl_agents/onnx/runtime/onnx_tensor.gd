@@ -1,3 +1,4 @@
+@tool
 class_name OnnxTensor
 extends RefCounted
 ## Numbers in a shape. Never changed once made, so tensors may share their numbers.

@@ -132,15 +132,19 @@ func taken(places: PackedInt64Array, shape: PackedInt64Array, fill: float = 0.0)
 	tensor.type = type
 	tensor.dims = shape
 	if is_float():
-		tensor.floats.resize(size)
+		var reals: PackedFloat32Array = []
+		reals.resize(size)
 		for index: int in size:
 			var place: int = places[index]
-			tensor.floats[index] = floats[place] if place >= 0 else fill
+			reals[index] = floats[place] if place >= 0 else fill
+		tensor.floats = reals
 	else:
-		tensor.ints.resize(size)
+		var wholes: PackedInt64Array = []
+		wholes.resize(size)
 		for index: int in size:
 			var place: int = places[index]
-			tensor.ints[index] = ints[place] if place >= 0 else int(fill)
+			wholes[index] = ints[place] if place >= 0 else int(fill)
+		tensor.ints = wholes
 	return tensor
 
 

@@ -29,8 +29,6 @@ class Case:
     name: str
     model: onnx.ModelProto
     inputs: list[dict[str, np.ndarray]]
-    absolute: float = 1e-5
-    relative: float = 1e-4
 
 
 def single(
@@ -41,7 +39,6 @@ def single(
     constants: Sequence[int] = (),
     outputs: int = 1,
     tag: str = "",
-    absolute: float = 1e-5,
     **attributes: Any,
 ) -> Case:
     """A model of one node; inputs numbered in `constants` are stored in the file."""
@@ -56,7 +53,7 @@ def single(
     name = f"{op}-{opset}-{shapes}{'-' + tag if tag else ''}"
     model = wrap([node], arrays, stored, opset, [f"out{index}" for index in range(outputs)])
     inputs = {key: array for key, array in arrays.items() if key not in stored}
-    return Case(name, model, [inputs], absolute)
+    return Case(name, model, [inputs])
 
 
 def wrap(

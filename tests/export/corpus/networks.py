@@ -124,7 +124,7 @@ def quantized(opset: int) -> Iterator[Case]:
         yield single("QuantizeLinear", opset, [x, scales, zeros], tag="axis", axis=1)
     for depth in (6, 300):
         left = random.ints(3, depth, low=0, high=256, dtype=np.uint8)
-        # onnxruntime's products of full range saturate on processors without VNNI
+        # of the whole range onnxruntime's own sums saturate on processors without VNNI
         right = random.ints(depth, 4, low=-60, high=60, dtype=np.int8)
         given = [left, right, zero, np.array(2, np.int8)]
         yield single("MatMulInteger", opset, given, constants=(1, 2, 3))

@@ -2,6 +2,7 @@ class_name OnnxQuantizedLstm
 extends OnnxRecurrent
 ## DynamicQuantizeLSTM, which onnxruntime's dynamic quantization makes of an LSTM: weights are
 ## stored as whole numbers, (directions, input, gates), with a scale and a zero point each.
+## Inputs and states stay floats, where onnxruntime rounds them to 255 steps.
 
 ## The input's and the state's weights as floats.
 var _plain: Array[OnnxTensor] = []

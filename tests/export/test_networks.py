@@ -87,7 +87,7 @@ def test_quantized_networks(
 def test_products_of_whole_numbers_are_exact_over_the_whole_range(
     depth: int, godot_engine: Godot, tmp_path: Path
 ) -> None:
-    """Compared with exact sums, not with onnxruntime: without VNNI it saturates pairs at 16 bits."""
+    """Against exact sums: without VNNI onnxruntime saturates pairs of products at 16 bits."""
     random = np.random.default_rng(depth)
     left = random.integers(0, 256, (3, depth)).astype(np.uint8)
     right = random.integers(-128, 128, (depth, 4)).astype(np.int8)

@@ -20,6 +20,12 @@ from estragon.files import write_whole
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results.md"
 DONE = ROOT / ".prove"
+SOURCES = (
+    ("src", "*.py"),
+    ("tests", "*.py"),
+    ("godot/tag", "*.json"),
+    ("godot/addons", "*.gd"),
+)
 HEAD = """\
 # Results
 
@@ -73,7 +79,7 @@ def _stamp(nodeid: str) -> Path:
 
 def _sources() -> str:
     digest = hashlib.sha256()
-    for folder, pattern in (("src", "*.py"), ("tests", "*.py"), ("godot/tag", "*.json")):
+    for folder, pattern in SOURCES:
         for path in sorted((ROOT / folder).rglob(pattern)):
             digest.update(path.read_bytes())
     return digest.hexdigest()

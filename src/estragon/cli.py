@@ -51,6 +51,10 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("godot", "probe"): Verb(
         "estragon.godot.rl.probe", "GodotProbe", "play any game at random, and say what is noticed"
     ),
+    ("onnx", "run"): Verb("estragon.export.commands", "RunModel", "run a .onnx file once"),
+    ("onnx", "compare"): Verb(
+        "estragon.export.commands", "CompareModel", "a .onnx file in Godot and in onnxruntime"
+    ),
     ("parity",): Verb("estragon.check.parity", "Parity", "the same actions in both engines"),
     ("replay",): Verb(
         "estragon.show.frames.commands", "ShowReplay", "show a logged match again, in a window"

@@ -64,6 +64,18 @@ def test_the_godot_figures_are_measured_in_godot(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_policies_in_godot_are_measured_beside_onnxruntime(tmp_path: Path) -> None:
+    output = tmp_path / "onnx.json"
+    assert main(["bench", "onnx", "--seconds", "0.05", "--output", str(output)]) == 0
+    figures = json.loads(output.read_text())
+    assert all(set(figure) == KEYS and figure["value"] > 0.0 for figure in figures)
+    names = [figure["name"] for figure in figures]
+    assert names[0] == "onnx_mlp_84_64_64_3_1"
+    assert names[-1] == "plain_loops_mlp_84_64_64_3"
+    assert len(names) == 17
+
+
+@pytest.mark.slow
 def test_live_play_is_measured_beside_the_game_without_a_wire(tmp_path: Path) -> None:
     output = tmp_path / "live.json"
     assert main(["bench", "live", "--seconds", "0.3", "--output", str(output)]) == 0

@@ -32,6 +32,7 @@ class Lockstep:
         *,
         step_timeout_sec: float = STEP_TIMEOUT_SEC,
         folder: Path | None = None,
+        engine: Sequence[str] = (),
     ) -> None:
         """Start the game headless and wait until it has introduced itself.
 
@@ -40,6 +41,7 @@ class Lockstep:
             options: the game's own options, without `--channel`.
             step_timeout_sec: how long an answer may take.
             folder: where the game's log goes; a temporary folder if not given.
+            engine: further options of Godot itself, such as another script to run.
         """
         self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="estragon-")
         folder = folder or Path(self._temporary.name if self._temporary else "")
@@ -50,7 +52,7 @@ class Lockstep:
         listener = socket.create_server(("127.0.0.1", 0), backlog=1)
         listener.settimeout(POLL_SEC)
         port = listener.getsockname()[1]
-        words: list[str | Path] = ["--headless", "--path", project, "--fixed-fps", "60"]
+        words: list[str | Path] = ["--headless", "--path", project, "--fixed-fps", "60", *engine]
         self.process = GodotProcess(
             [*words, "--", f"--channel={port}", *options], folder=folder, godot=godot
         )

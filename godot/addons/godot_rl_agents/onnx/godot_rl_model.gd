@@ -1,0 +1,212 @@
+class_name GodotRLModel
+extends RefCounted
+## A trained policy from an `.onnx` file, run by Godot alone.
+##
+##     var model := GodotRLModel.new()
+##     if not model.load("res://policy.onnx"):
+##         push_error(model.error)
+##     var action: Dictionary = model.act(obs, {"move": {"size": 2, "action_type": "continuous"}})
+##
+## An observation is a list of numbers, or a Dictionary of such lists for models with several
+## inputs. Many agents are decided quickest together, by a list of observations. A model with a
+## memory keeps a state for every agent, by any id you like; `reset` it when an episode begins.
+## Loading again swaps the policy; if that fails, the old one stays.
+
+## The output that holds actions, and the input that counts the steps of a sequence.
+const OUTPUT: String = "output"
+const LENGTHS: String = "seq_lens"
+
+## Why the last call failed, or "".
+var error: String = ""
+## What samples actions; seed it to make them repeatable.
+var random: RandomNumberGenerator = RandomNumberGenerator.new()
+
+var _plan: OnnxPlan
+var _batch: GodotRLBatch
+var _output: int = 0
+var _task: int = -1
+var _task_result: Variant
+
+
+func _notification(what: int) -> void:
+	if what == NOTIFICATION_PREDELETE and _task >= 0:
+		WorkerThreadPool.wait_for_task_completion(_task)
+
+
+## Open a model: `res://`, `user://` or a full path. False, and `error` says why, if it cannot run.
+func load(path: String) -> bool:
+	return _take(OnnxSource.open(path), path)
+
+
+## The same from a resource that Godot imported.
+func load_resource(resource: OnnxResource) -> bool:
+	return _take(OnnxSource.of(resource), resource.resource_path)
+
+
+func is_loaded() -> bool:
+	return _plan != null
+
+
+## The inputs that are observations, by name; a free size is -1.
+func observation_shapes() -> Dictionary[String, PackedInt64Array]:
+	if not _batch:
+		return {}
+	return _batch.observation_shapes()
+
+
+func output_names() -> PackedStringArray:
+	var names: PackedStringArray = []
+	for port: OnnxPort in _plan.outputs if _plan else []:
+		names.append(port.name)
+	return names
+
+
+## How many numbers the action output has for one agent; 0 if only a run would tell.
+func output_size() -> int:
+	return _plan.output_width(_output) if _plan else 0
+
+
+## Whether it remembers, so that `reset` matters.
+func has_memory() -> bool:
+	return _batch != null and not _batch.memory.is_empty()
+
+
+## All outputs, by name, for one observation or a list of them.
+##
+## `agent` is the id whose memory is used, or a list of ids, one an observation; 0, 1, 2 … if not
+## given. Returns a Dictionary of PackedFloat32Array for one, an Array of those for a list; empty on
+## an `error`.
+func predict(obs: Variant, agent: Variant = null) -> Variant:
+	_join()
+	return _predict(obs, agent)
+
+
+## Begin to predict on a worker thread; false while it still works on something.
+func start(obs: Variant, agent: Variant = null) -> bool:
+	if is_busy():
+		return false
+	_join()
+	var kept: Variant = obs.duplicate(true) if obs is Array or obs is Dictionary else obs
+	_task = WorkerThreadPool.add_task(_work.bind(kept, agent), true, "onnx")
+	return true
+
+
+func is_busy() -> bool:
+	return _task >= 0 and not WorkerThreadPool.is_task_completed(_task)
+
+
+## What `start` brought, as `predict` would return it; waits where it is not done.
+func result() -> Variant:
+	_join()
+	return _task_result
+
+
+## The action for an observation, by the keys of an action space as `get_action_space` has it:
+## a whole number for a discrete action, a list of numbers from -1 to 1 for a continuous one.
+##
+## With a list of observations, a list of actions. Not deterministic: discrete actions are drawn,
+## and continuous ones where the model gives their spread.
+func act(
+	obs: Variant, action_space: Dictionary, agent: Variant = null, is_deterministic: bool = true
+) -> Variant:
+	var predicted: Variant = predict(obs, agent)
+	if predicted is Dictionary:
+		return _action(predicted, action_space, is_deterministic)
+	var actions: Array[Dictionary] = []
+	for one: Dictionary in predicted:
+		actions.append(_action(one, action_space, is_deterministic))
+	return actions
+
+
+## Forget what one agent has seen, or what all have.
+func reset(agent: Variant = null) -> void:
+	_join()
+	if _batch:
+		_batch.reset(agent)
+
+
+func _take(source: OnnxSource, path: String) -> bool:
+	_join()
+	error = ""
+	var file: OnnxFile = OnnxFile.new()
+	var plan: OnnxPlan = OnnxPlan.new()
+	if not file.read(source):
+		error = "%s: %s" % [path, file.error]
+	elif not plan.prepare(file):
+		error = "%s: %s" % [path, plan.error]
+	if error:
+		return false
+	_plan = plan
+	_batch = GodotRLBatch.new(plan)
+	_output = maxi(output_names().find(OUTPUT), 0)
+	return true
+
+
+func _action(predicted: Dictionary, action_space: Dictionary, is_deterministic: bool) -> Dictionary:
+	if predicted.is_empty():
+		return {}
+	var numbers: PackedFloat32Array = predicted[_plan.outputs[_output].name]
+	var decoder: GodotRLActions = GodotRLActions.new(action_space, numbers.size())
+	if decoder.error:
+		error = decoder.error
+		return {}
+	return decoder.decode(numbers, null if is_deterministic else random)
+
+
+func _work(obs: Variant, agent: Variant) -> void:
+	_task_result = _predict(obs, agent)
+
+
+func _join() -> void:
+	if _task >= 0:
+		WorkerThreadPool.wait_for_task_completion(_task)
+		_task = -1
+
+
+func _predict(obs: Variant, agent: Variant) -> Variant:
+	var is_many: bool = obs is Array and (obs.is_empty() or typeof(obs[0]) >= TYPE_DICTIONARY)
+	var many: Array = obs if is_many else [obs]
+	var agents: Array = []
+	if agent is Array:
+		agents = agent
+	elif agent == null:
+		agents = range(many.size())
+	else:
+		agents = [agent]
+	error = ""
+	if not _plan:
+		error = "no model is loaded"
+	elif agents.size() != many.size():
+		error = "%d agents for %d observations" % [agents.size(), many.size()]
+	var results: Array[Dictionary] = []
+	if not error and many:
+		results = _run(many, agents)
+	if is_many:
+		return results
+	return results[0] if results else {}
+
+
+## All agents in one run where the model allows it, else one after another.
+func _run(many: Array, agents: Array) -> Array[Dictionary]:
+	if _batch.is_free or many.size() == 1:
+		return _run_batch(many, agents)
+	var results: Array[Dictionary] = []
+	for index: int in many.size():
+		results.append_array(_run_batch([many[index]], [agents[index]]))
+		if error:
+			return []
+	return results
+
+
+func _run_batch(many: Array, agents: Array) -> Array[Dictionary]:
+	var given: Array[OnnxTensor] = _batch.inputs(many, agents)
+	error = _batch.error
+	if error:
+		return []
+	var made: Array[OnnxTensor] = _plan.run(given)
+	error = _plan.error
+	if error:
+		return []
+	var results: Array[Dictionary] = _batch.outputs(made, agents)
+	error = _batch.error
+	return results

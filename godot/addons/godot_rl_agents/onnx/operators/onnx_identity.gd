@@ -1,0 +1,18 @@
+class_name OnnxIdentity
+extends OnnxStep
+## Operators that hand on their input as it is: Identity, and Dropout, which does nothing in play.
+
+
+func prepare() -> void:
+	if node.op == "Dropout":
+		node.ignore(["ratio", "seed"])
+
+
+func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+	if not has_inputs(given, 1, 3):
+		return []
+	if node.outputs.size() < 2:
+		return [given[0]]
+	var all: OnnxTensor = OnnxTensor.zeros(given[0].dims, OnnxTensor.Type.BOOL)
+	all.ints.fill(1)
+	return [given[0], all]

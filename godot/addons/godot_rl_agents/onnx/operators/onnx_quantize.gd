@@ -1,0 +1,170 @@
+class_name OnnxQuantize
+extends OnnxStep
+## QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear and MatMulInteger.
+##
+## Products of whole numbers go through float blocks, which are exact as long as the sums stay
+## below 2^24.
+
+const RANGES: Dictionary[int, Vector2i] = {
+	OnnxTensor.Type.UINT8: Vector2i(0, 255),
+	OnnxTensor.Type.INT8: Vector2i(-128, 127),
+	OnnxTensor.Type.UINT16: Vector2i(0, 65535),
+	OnnxTensor.Type.INT16: Vector2i(-32768, 32767),
+}
+
+var _axis: int = 1
+var _type: int = OnnxTensor.Type.UNDEFINED
+var _dense: OnnxDense
+
+
+func prepare() -> void:
+	if node.op in ["QuantizeLinear", "DequantizeLinear"]:
+		_axis = node.whole("axis", 1)
+		node.ignore(["saturate"])
+		if node.whole("block_size") != 0:
+			fail("its block_size cannot be run")
+		if node.op == "QuantizeLinear":
+			_type = node.whole("output_dtype")
+
+
+func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+	match node.op:
+		"QuantizeLinear":
+			return _quantize(given)
+		"DequantizeLinear":
+			return _dequantize(given)
+		"MatMulInteger":
+			return _product(given)
+	return _dynamic(given)
+
+
+## The numbers of a quantized tensor less its zero point, as floats; the zero point is one number,
+## or one for each place along `axis`.
+static func centred(step: OnnxStep, tensor: OnnxTensor, zero: OnnxTensor, axis: int) -> OnnxTensor:
+	var numbers: PackedFloat32Array = tensor.as_floats()
+	if zero and zero.is_float():
+		step.fail("its zero point is %s" % zero.describe())
+		return tensor
+	if zero:
+		var centre: PackedFloat32Array = along(step, zero.as_floats(), tensor, axis)
+		if step.error:
+			return tensor
+		for index: int in numbers.size():
+			numbers[index] -= centre[index]
+	return OnnxTensor.of_floats(numbers, tensor.dims)
+
+
+## Numbers, one or one for each place along an axis, repeated to the tensor's shape.
+static func along(
+	step: OnnxStep, numbers: PackedFloat32Array, tensor: OnnxTensor, axis: int
+) -> PackedFloat32Array:
+	var shape: PackedInt64Array = []
+	if numbers.size() != 1:
+		var place: int = step.axis_in(axis, tensor.rank())
+		if step.error or tensor.dims[place] != numbers.size():
+			step.fail("%d numbers along axis %d of %s" % [numbers.size(), axis, tensor.describe()])
+			return []
+		shape.resize(tensor.rank() - place)
+		shape.fill(1)
+		shape[0] = numbers.size()
+	return OnnxShape.spread(OnnxTensor.of_floats(numbers, shape), tensor.dims).floats
+
+
+func _quantize(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+	if not has_inputs(given, 2, 3) or not is_floating(given[0]) or not is_floating(given[1]):
+		return []
+	var zero: OnnxTensor = optional(given, 2)
+	var type: int = zero.type if zero else (_type if _type else OnnxTensor.Type.UINT8)
+	if not RANGES.has(type) or not may_make(given[0].dims, 2):
+		return fail("it makes %s" % OnnxTensor.type_name(type))
+	var scale: PackedFloat32Array = along(self, given[1].floats, given[0], _axis)
+	var centre: PackedFloat32Array = [0.0]
+	centre = along(self, zero.as_floats() if zero else centre, given[0], _axis)
+	if error:
+		return []
+	return [_rounded(given[0], scale, centre, type)]
+
+
+func _rounded(
+	tensor: OnnxTensor, scale: PackedFloat32Array, centre: PackedFloat32Array, type: int
+) -> OnnxTensor:
+	var bounds: Vector2i = RANGES[type]
+	# a quotient is rounded to a float32 before it is rounded to a whole number
+	var quotients: PackedFloat32Array = tensor.floats.duplicate()
+	var made: PackedInt64Array = []
+	made.resize(quotients.size())
+	for index: int in quotients.size():
+		quotients[index] = quotients[index] / scale[index]
+		var whole: float = OnnxUnary.round_even(quotients[index]) + centre[index]
+		made[index] = int(clampf(whole, bounds.x, bounds.y))
+	return OnnxTensor.of_ints(made, tensor.dims, type)
+
+
+func _dequantize(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+	if not has_inputs(given, 2, 3) or not is_floating(given[1]) or given[0].is_float():
+		return fail("it cannot work on %s" % (given[0].describe() if given and given[0] else "?"))
+	if not may_make(given[0].dims, 2):
+		return []
+	var scale: PackedFloat32Array = along(self, given[1].floats, given[0], _axis)
+	var made: OnnxTensor = centred(self, given[0], optional(given, 2), _axis)
+	if error:
+		return []
+	for index: int in made.floats.size():
+		made.floats[index] *= scale[index]
+	return [made]
+
+
+func _dynamic(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+	if not has_inputs(given, 1, 1) or not is_floating(given[0]) or not may_make(given[0].dims, 3):
+		return []
+	var least: float = 0.0
+	var largest: float = 0.0
+	for value: float in given[0].floats:
+		least = minf(least, value)
+		largest = maxf(largest, value)
+	var scale: PackedFloat32Array = [(largest - least) / 255.0]
+	if scale[0] == 0.0:
+		scale[0] = 1.0
+	var centre: PackedFloat32Array = [-least / scale[0]]
+	centre[0] = clampf(OnnxUnary.round_even(centre[0]), 0.0, 255.0)
+	var scales: PackedFloat32Array = along(self, scale, given[0], 0)
+	var centres: PackedFloat32Array = along(self, centre, given[0], 0)
+	var type: int = OnnxTensor.Type.UINT8
+	return [
+		_rounded(given[0], scales, centres, type),
+		OnnxTensor.of_floats(scale, []),
+		OnnxTensor.of_ints([int(centre[0])], [], type),
+	]
+
+
+func _product(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+	if not has_inputs(given, 2, 4):
+		return []
+	var left: OnnxTensor = given[0]
+	var right: OnnxTensor = given[1]
+	var depth: int = left.dims[-1] if left.rank() > 0 else -1
+	if left.is_float() or right.is_float() or right.rank() != 2 or right.dims[0] != depth:
+		return fail("%s does not go with %s" % [left.describe(), right.describe()])
+	var shape: PackedInt64Array = left.dims.duplicate()
+	shape[-1] = right.dims[1]
+	if not may_make(shape, 1 + depth / 16) or not may_make(left.dims):
+		return []
+	_pack(right, optional(given, 3))
+	if error:
+		return []
+	var numbers: OnnxTensor = centred(self, left, optional(given, 2), left.rank() - 2)
+	if error:
+		return []
+	var rows: int = OnnxShape.count(left.dims.slice(0, left.rank() - 1))
+	var made: PackedFloat32Array = _dense.multiply(numbers.floats, rows)
+	return [OnnxCast.cast(OnnxTensor.of_floats(made, shape), OnnxTensor.Type.INT32)]
+
+
+## Make the matrix ready; once, if it is constant.
+func _pack(weights: OnnxTensor, zero: OnnxTensor) -> void:
+	var is_kept: bool = known[1] != null and (not zero or known[3] != null)
+	if (_dense and is_kept) or not may_make(weights.dims, 2):
+		return
+	var numbers: OnnxTensor = centred(self, weights, zero, 1)
+	if not error:
+		_dense = OnnxDense.new(numbers.floats, weights.dims[0], weights.dims[1])

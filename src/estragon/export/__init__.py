@@ -1,0 +1,1 @@
+"""Policies as files that other programs run: ONNX, in Godot and elsewhere."""

@@ -1,9 +1,21 @@
 @tool
 extends EditorPlugin
-## The addon in the editor. Its nodes are there without it; it offers templates for controllers.
+## The addon in the editor: its nodes are there without it; it imports ONNX models, and offers
+## templates for controllers.
 
+const OnnxImporter := preload("onnx/format/onnx_import_plugin.gd")
 const TEMPLATES: String = "res://addons/godot_rl_agents/script_templates"
 const SEARCH_PATH: String = "editor/script/templates_search_path"
+
+var _onnx_importer: EditorImportPlugin = OnnxImporter.new()
+
+
+func _enter_tree() -> void:
+	add_import_plugin(_onnx_importer)
+
+
+func _exit_tree() -> void:
+	remove_import_plugin(_onnx_importer)
 
 
 ## Put the templates where "New script" looks for them; what is there already stays.

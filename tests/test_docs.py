@@ -96,9 +96,8 @@ def run(words: list[str]) -> int:
 
 def behind_make(words: list[str]) -> list[str]:
     """What a make target does when everything is set up."""
-    shown = subprocess.run(
-        [words[0], "-n", *words[1:]], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    dry = [words[0], "-n", "--no-print-directory", *words[1:]]
+    shown = subprocess.run(dry, cwd=ROOT, check=True, capture_output=True, text=True)
     program, *rest = shlex.split(shown.stdout.splitlines()[-1])
     assert program == ".venv/bin/estragon"
     return ["estragon", *rest]

@@ -105,7 +105,7 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
     def _infos(self, step: Step) -> dict[str, Any]:
         infos: dict[str, Any] = {}
         over = set(step.ended.tolist())
-        if step.infos is not None:
+        if step.infos is not None and (over or not _add_columns(infos, step.infos)):
             for seat, info in enumerate(step.infos):
                 if info and seat not in over:
                     self._add_info(infos, info, seat)
@@ -124,3 +124,17 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
             infos["empty"] = self._batch.empty.copy()
             infos["_empty"] = np.ones(self.num_envs, bool)
         return infos
+
+
+def _add_columns(infos: dict[str, Any], rows: list[dict[str, Any]]) -> bool:
+    """Add what everybody tells in the same numbers, as arrays; whether that is so."""
+    names = rows[0].keys()
+    if any(row.keys() != names for row in rows):
+        return False
+    columns = {name: [row[name] for row in rows] for name in names}
+    if any(type(value) not in (float, int) for column in columns.values() for value in column):
+        return False
+    for name, column in columns.items():
+        infos[name] = np.array(column)
+        infos[f"_{name}"] = np.ones(len(column), bool)
+    return True

@@ -12,6 +12,8 @@ var joined: Array[Agent] = []
 var is_open: bool = false
 ## What the episodes' seeds are made from.
 var game_seed: int = 0
+## How many numbers say what all of them do.
+var action_width: int = 0
 ## What is wrong with an agent, or "".
 var problem: String = ""
 
@@ -43,6 +45,7 @@ func introduce() -> void:
 	joined.clear()
 	for agent: Agent in agents:
 		agent.episode.keeps_ends = is_open
+	_count_actions()
 
 
 ## Everyone has been told of everything: go on with those who are here.
@@ -52,9 +55,11 @@ func turn_page() -> void:
 	var somebody_left: bool = false
 	for agent: Agent in agents:
 		agent.episode.clear()
-		somebody_left = somebody_left or agent.is_gone
+		if agent.is_gone:
+			somebody_left = true
 	if somebody_left:
 		agents.assign(agents.filter(_is_here))
+		_count_actions()
 
 
 ## Begin anew, with this seed if there is one.
@@ -76,7 +81,8 @@ func start_over() -> void:
 func awaits_reset() -> bool:
 	var awaits: bool = false
 	for agent: Agent in agents:
-		awaits = agent.awaits_reset() or awaits
+		if agent.awaits_reset():
+			awaits = true
 	return awaits
 
 
@@ -84,6 +90,12 @@ func take_rewards() -> void:
 	for agent: Agent in agents:
 		if not agent.is_gone:
 			agent.episode.take_reward()
+
+
+func _count_actions() -> void:
+	action_width = 0
+	for agent: Agent in agents:
+		action_width += agent.spaces.action_width
 
 
 func _is_here(agent: Agent) -> bool:

@@ -27,6 +27,9 @@ var problem: String = ""
 
 var _roster: Roster
 var _blemish: Blemish = Blemish.new()
+## The infos that were told last, and how they are written.
+var _told: Array = []
+var _told_text: String = ""
 
 
 func _init(roster: Roster) -> void:
@@ -46,13 +49,11 @@ func env_info() -> Dictionary:
 ## Give everyone their action; false if the frame makes no sense.
 func act(frame: PackedByteArray) -> bool:
 	problem = ""
-	var width: int = 0
-	for agent: Agent in _roster.agents:
-		width += agent.spaces.action_width
+	var size: int = 8 + 4 * _roster.action_width
 	if frame[0] != ACTIONS:
 		problem = "no message has the kind %d" % frame[0]
-	elif frame.size() != 8 + 4 * width:
-		problem = "actions of %d bytes, where %d were due" % [frame.size(), 8 + 4 * width]
+	elif frame.size() != size:
+		problem = "actions of %d bytes, where %d were due" % [frame.size(), size]
 	elif frame.decode_u32(4) != _roster.agents.size():
 		problem = "actions of %d agents, not %d" % [frame.decode_u32(4), _roster.agents.size()]
 	if problem:
@@ -67,15 +68,15 @@ func act(frame: PackedByteArray) -> bool:
 ## What came of the order.
 func outcome(is_reset: bool) -> PackedByteArray:
 	problem = ""
-	var rows: Array[Agent] = _roster.agents + _roster.joined
+	var rows: Array[Agent] = _roster.agents
 	var frame: PackedByteArray = HEAD.duplicate()
 	frame[KIND_AT] = RESET if is_reset else STEP
-	frame.encode_u32(ROWS_AT, rows.size())
 	if _roster.joined:
+		rows = rows + _roster.joined
 		frame[FLAGS_AT] |= JOINED
 		_append_text(frame, JsonSpeech.text_of(_roster.joined.map(_describe)))
-	frame.append_array(_rewards(rows).to_byte_array())
-	_append_padded(frame, _states(rows))
+	frame.encode_u32(ROWS_AT, rows.size())
+	_append_earnings(frame, rows)
 	_append_seen(frame, rows)
 	_append_masks(frame, rows)
 	_append_infos(frame, rows, is_reset)
@@ -108,26 +109,26 @@ func _describe(agent: Agent) -> Dictionary:
 	}
 
 
-func _rewards(rows: Array[Agent]) -> PackedFloat32Array:
+## Rewards, and how episodes ended.
+func _append_earnings(frame: PackedByteArray, rows: Array[Agent]) -> void:
 	var rewards: PackedFloat32Array = []
-	for agent: Agent in rows:
-		rewards.append(agent.episode.reward)
+	var states: PackedByteArray = []
+	rewards.resize(rows.size())
+	states.resize(rows.size())
+	for i: int in rows.size():
+		var episode: Episode = rows[i].episode
+		rewards[i] = episode.reward
+		if episode.state != Episode.GOING:
+			states[i] = episode.state | HAS_LAST if episode.last else episode.state
+		if rows[i].is_gone:
+			states[i] |= HAS_LEFT
 	if not Finite.are_all(rewards):
 		for i: int in rows.size():
 			if not is_finite(rewards[i]):
 				_blemish.tell(rows[i], "its reward", rewards[i])
 				rewards[i] = 0.0
-	return rewards
-
-
-func _states(rows: Array[Agent]) -> PackedByteArray:
-	var states: PackedByteArray = []
-	for agent: Agent in rows:
-		var state: int = agent.episode.state
-		if agent.episode.last:
-			state |= HAS_LAST
-		states.append(state | HAS_LEFT if agent.is_gone else state)
-	return states
+	frame.append_array(rewards.to_byte_array())
+	_append_padded(frame, states)
 
 
 func _append_seen(frame: PackedByteArray, rows: Array[Agent]) -> void:
@@ -137,7 +138,7 @@ func _append_seen(frame: PackedByteArray, rows: Array[Agent]) -> void:
 	var last_images: PackedByteArray = []
 	for agent: Agent in rows:
 		_pack(agent, agent.see(), numbers, images)
-		if agent.episode.last:
+		if agent.episode.state != Episode.GOING and agent.episode.last:
 			_pack(agent, agent.episode.last, last_numbers, last_images)
 	if not (Finite.are_all(numbers) and Finite.are_all(last_numbers)):
 		_find_blemishes(rows)
@@ -153,7 +154,7 @@ func _pack(
 	agent: Agent, seen: Dictionary, numbers: PackedFloat32Array, images: PackedByteArray
 ) -> void:
 	var complaint: String = agent.spaces.pack_numbers(seen, numbers)
-	if not complaint:
+	if not complaint and agent.spaces.image_keys:
 		complaint = agent.spaces.pack_images(seen, images)
 	if complaint:
 		problem = "%s: %s" % [agent.name, complaint]
@@ -185,11 +186,17 @@ func _append_infos(frame: PackedByteArray, rows: Array[Agent], is_reset: bool) -
 		var info: Dictionary = agent.info()
 		if is_reset or agent.episode.state != Episode.GOING:
 			info = info.merged({"seed": agent.episode.episode_seed}, true)
-		is_said = is_said or not info.is_empty()
+		if info:
+			is_said = true
 		infos.append(info)
-	if is_said:
-		frame[FLAGS_AT] |= INFOS
-		_append_text(frame, JsonSpeech.text_of(infos))
+	if not is_said:
+		return
+	# Most agents tell the same as the last time; that need not be written again.
+	if infos != _told:
+		_told = infos.duplicate(true)
+		_told_text = JsonSpeech.text_of(infos)
+	frame[FLAGS_AT] |= INFOS
+	_append_text(frame, _told_text)
 
 
 func _append_text(frame: PackedByteArray, text: String) -> void:

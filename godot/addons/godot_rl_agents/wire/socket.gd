@@ -5,7 +5,7 @@ const HOST: String = "127.0.0.1"
 const CONNECT_SEC: float = 5.0
 const LARGEST_FRAME: int = 268435456
 const SPIN_USEC: int = 200
-const REST_USEC: int = 40
+const REST_USEC: int = 10
 ## What has not come by then is not worth a look every few microseconds.
 const PATIENT_USEC: int = 20000
 const LONG_REST_USEC: int = 1000

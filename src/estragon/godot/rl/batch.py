@@ -17,7 +17,7 @@ from estragon.godot.rl.outcome import ENDED, LAST, LEFT, TERMINATED, TRUNCATED, 
 from estragon.godot.rl.roster import Roster
 from estragon.godot.rl.spaces import Spaces
 
-NOBODY = np.zeros(0, np.int64)
+NOBODY, NO_TRUTHS = np.zeros(0, np.int64), np.zeros(0, bool)
 SEED = "seed"
 """In an info: of the episode that begins."""
 
@@ -100,10 +100,10 @@ class Batch:
     def gather(self) -> Step:
         """What came of it."""
         outcomes = self.games.gather()
-        plain = self._simple and not any(
-            outcome.joined or (outcome.states & LEFT).any() for outcome in outcomes
-        )
-        step = self._in_order(outcomes) if plain else self._seat_by_seat(outcomes)
+        if not self._simple or any(outcome.has_changes() for outcome in outcomes):
+            step = self._seat_by_seat(outcomes)
+        else:
+            step = self._in_order(outcomes)
         self._keep(step)
         return step
 
@@ -143,39 +143,44 @@ class Batch:
         )
 
     def _in_order(self, outcomes: list[Outcome]) -> Step:
-        states = _joined([outcome.states for outcome in outcomes])
         count = self.count
-        going_on = not states.any()
-        ended = NOBODY if going_on else np.flatnonzero(states & ENDED)
         step = Step(
             numbers=_joined([each.seen.numbers for each in outcomes]).reshape(count, -1),
             images=_joined([each.seen.images for each in outcomes]).reshape(count, -1),
             rewards=_joined([each.rewards for each in outcomes]),
-            terminated=np.zeros(count, bool) if going_on else states & TERMINATED != 0,
-            truncated=np.zeros(count, bool) if going_on else states & TRUNCATED != 0,
-            ended=ended,
-            last_numbers=self._numbers[ended],
-            last_images=self._images[ended],
-            last_missing=states[ended] & LAST == 0,
-            infos=None,
+            terminated=np.zeros(count, bool),
+            truncated=np.zeros(count, bool),
+            ended=NOBODY,
+            last_numbers=self._numbers[:0],
+            last_images=self._images[:0],
+            last_missing=NO_TRUTHS,
+            infos=_joined_infos(outcomes),
             begun={},
         )
-        if len(ended):
-            known = ~step.last_missing
-            if told := [outcome.last for outcome in outcomes if outcome.last is not None]:
-                shape = (int(known.sum()), -1)
-                step.last_numbers[known] = _joined([last.numbers for last in told]).reshape(shape)
-                step.last_images[known] = _joined([last.images for last in told]).reshape(shape)
-        if any(outcome.infos for outcome in outcomes):
-            step.infos = [
-                info for each in outcomes for info in each.infos or [{} for _ in each.roster.agents]
-            ]
-            for seat in ended:
-                step.begun[int(seat)] = _take_seed(step.infos[seat])
+        if not all(outcome.calm for outcome in outcomes):
+            self._end(step, outcomes)
         for (first, last), outcome in zip(self._spans, outcomes, strict=True):
             if outcome.masks is not None:
                 self.masks[first:last] = outcome.masks.reshape(last - first, -1)
         return step
+
+    def _end(self, step: Step, outcomes: list[Outcome]) -> None:
+        """Say whose episodes are over, where all sit in order."""
+        states = _joined([outcome.states for outcome in outcomes])
+        step.terminated = states & TERMINATED != 0
+        step.truncated = states & TRUNCATED != 0
+        step.ended = ended = np.flatnonzero(states & ENDED)
+        step.last_numbers = self._numbers[ended]
+        step.last_images = self._images[ended]
+        step.last_missing = states[ended] & LAST == 0
+        known = ~step.last_missing
+        if told := [outcome.last for outcome in outcomes if outcome.last is not None]:
+            shape = (int(known.sum()), -1)
+            step.last_numbers[known] = _joined([last.numbers for last in told]).reshape(shape)
+            step.last_images[known] = _joined([last.images for last in told]).reshape(shape)
+        if step.infos is not None:
+            for seat in ended.tolist():
+                step.begun[seat] = _take_seed(step.infos[seat])
 
     def _seat_by_seat(self, outcomes: list[Outcome]) -> Step:
         """The same with agents who come and go."""
@@ -294,6 +299,14 @@ def _take_seed(info: dict[str, Any]) -> dict[str, Any]:
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _joined_infos(outcomes: list[Outcome]) -> list[dict[str, Any]] | None:
+    if len(outcomes) == 1:
+        return outcomes[0].infos
+    if not any(outcome.infos for outcome in outcomes):
+        return None
+    return [info for each in outcomes for info in each.infos or [{} for _ in each.roster.agents]]
 
 
 def _common_spaces(rosters: list[Roster]) -> Spaces:

@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 
 from estragon.godot.channel import LENGTH
-from estragon.godot.rl.messages import DEEPEST, Joined, check_depth, decode, encode
-from estragon.godot.rl.outcome import LAST, LEFT, BadMessageError, Outcome, Sight
+from estragon.godot.rl.messages import Joined, check_infos, decode, encode
+from estragon.godot.rl.outcome import LAST, BadMessageError, Outcome, Sight
 from estragon.godot.rl.roster import MOST_AGENTS, Agent, Roster
 from estragon.godot.rl.spaces import SpaceError, read_spaces
 
@@ -64,10 +64,10 @@ class BinaryWire:
             raise BadMessageError(f"{rows} rows for {len(roster)} agents")
         rewards = sections.take(FLOAT32, rows)
         states = sections.take(UINT8, rows)
-        quiet = not states.any()
-        if not quiet and states.tobytes().translate(None, STATES):
+        nobody_ended = not any(states.tobytes())
+        if not nobody_ended and states.tobytes().translate(None, STATES):
             raise BadMessageError(f"state {states.max()} means nothing")
-        last_rows = None if quiet else np.flatnonzero(states & LAST)
+        last_rows = None if nobody_ended else np.flatnonzero(states & LAST)
         ended = None if last_rows is None or not len(last_rows) else roster.only(last_rows)
         numbers = sections.take(FLOAT32, int(roster.numbers[-1]))
         last_numbers = sections.take(FLOAT32, int(ended.numbers[-1])) if ended else None
@@ -88,9 +88,10 @@ class BinaryWire:
             last=last,
             masks=masks,
             infos=infos,
+            calm=nobody_ended and not joined,
         )
         outcome.check()
-        if joined or (not quiet and (states & LEFT).any()):
+        if outcome.has_changes():
             self.roster = outcome.next_roster()
             self._newest_id = max([self._newest_id, *(agent.id for agent in joined)])
             self._prepare_actions()
@@ -162,8 +163,5 @@ def _read_infos(text: memoryview, rows: int) -> list[dict[str, Any]]:
     infos: list[dict[str, Any]] = decode(INFO_LIST, text)
     if len(infos) != rows:
         raise BadMessageError(f"{len(infos)} infos for {rows} agents")
-    # Nothing is nested deeper than it has brackets, and most infos have none.
-    written = bytes(text)
-    if written.count(b"{") + written.count(b"[") - rows > DEEPEST:
-        check_depth(infos)
+    check_infos(infos)
     return infos

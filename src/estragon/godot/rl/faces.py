@@ -1,5 +1,6 @@
 """What an agent sees and does in Gymnasium's words, and actions turned into what games are told."""
 
+import math
 from collections import OrderedDict
 from typing import Any
 
@@ -49,16 +50,16 @@ class Hands:
 
     def checked(self, rows: np.ndarray) -> np.ndarray:
         """The rows; an error where they are no numbers, or no choices."""
-        if not np.isfinite(rows).all():
+        if not math.isfinite(np.vdot(rows, rows)) and not np.isfinite(rows).all():
             agent, column = np.argwhere(~np.isfinite(rows))[0]
             raise UserError(
                 f"action {column} of agent {agent} is {rows[agent, column]}: the policy diverged"
             )
         if len(self._columns):
             chosen = rows[:, self._columns]
-            wrong = (chosen < 0) | (chosen >= self._choices) | (chosen != np.floor(chosen))
-            if wrong.any():
-                agent, which = np.argwhere(wrong)[0]
+            right = (chosen >= 0) & (chosen < self._choices) & (chosen == np.floor(chosen))
+            if not right.all():
+                agent, which = np.argwhere(~right)[0]
                 raise UserError(
                     f"agent {agent} chose {chosen[agent, which]:g}, expected a whole number from 0 "
                     f"to {self._choices[which] - 1}"

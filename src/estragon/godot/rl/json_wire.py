@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from estragon.godot.channel import LENGTH
-from estragon.godot.rl.messages import check_depth, decode, encode
+from estragon.godot.rl.messages import check_infos, decode, encode
 from estragon.godot.rl.outcome import TERMINATED, BadMessageError, Outcome, Sight, name_of
 from estragon.godot.rl.roster import Roster
 from estragon.godot.rl.spaces import Observation
@@ -44,7 +44,10 @@ class JsonWire:
 
     def __init__(self, roster: Roster) -> None:
         self.roster = roster
-        self._images = bool(roster.image_bytes[-1])
+        self._does = [
+            [(action, int(start) + place) for action, place in agent.spaces.action_places()]
+            for agent, start in zip(roster.agents, roster.actions, strict=False)
+        ]
 
     def reset(self, seed: int | None) -> bytes:
         """A frame that asks for new episodes, with its length; there is no way to say a seed."""
@@ -53,16 +56,15 @@ class JsonWire:
     def actions(self, numbers: np.ndarray) -> bytes:
         """A frame with all agents' actions, with its length."""
         flat = numbers.reshape(-1).tolist()
-        wanted: list[dict[str, Any]] = []
-        for agent, start in zip(self.roster.agents, self.roster.actions, strict=False):
-            wanted.append(
-                {
-                    action.key: flat[start + place : start + place + action.size]
-                    if action.kind == "continuous"
-                    else int(flat[start + place])
-                    for action, place in agent.spaces.action_places()
-                }
-            )
+        wanted = [
+            {
+                action.key: flat[place : place + action.size]
+                if action.kind == "continuous"
+                else int(flat[place])
+                for action, place in does
+            }
+            for does in self._does
+        ]
         return _framed({"type": "action", "action": wanted})
 
     def read(self, frame: bytearray, *, reset: bool) -> Outcome:
@@ -83,9 +85,11 @@ class JsonWire:
                 raise BadMessageError(f"{len(part)} {what} for {count} agents")
         if not reset:
             rewards = np.array(message.reward, np.float32)
+        somebody_ended = not reset and any(message.done)
+        if somebody_ended:
             states[np.array(message.done, dtype=bool)] = TERMINATED
         if infos:
-            check_depth(infos)
+            check_infos(infos)
         outcome = Outcome(
             roster=self.roster,
             joined=0,
@@ -93,6 +97,7 @@ class JsonWire:
             states=states,
             seen=self._read_seen(message.obs),
             infos=infos,
+            calm=not somebody_ended,
         )
         outcome.check()
         return outcome

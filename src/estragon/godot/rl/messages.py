@@ -11,6 +11,7 @@ from estragon.godot.supervised import GodotError
 
 BINARY, JSON = "binary1", "json"
 DEEPEST = 32
+NESTED = (dict, list)
 SHARED_POLICY = "shared_policy"
 
 encode = msgspec.json.encode
@@ -60,11 +61,19 @@ def decode(decoder: msgspec.json.Decoder[Any], data: bytes | bytearray | memoryv
 
 def check_depth(value: Any, left: int = DEEPEST) -> None:
     """Raise BadMessageError where JSON of the game's own is nested too deep."""
-    if isinstance(value, dict | list):
+    if type(value) in NESTED:
         if left == 0:
             raise BadMessageError(f"JSON that is nested more than {DEEPEST} deep")
         for inner in value.values() if isinstance(value, dict) else value:
             check_depth(inner, left - 1)
+
+
+def check_infos(infos: list[dict[str, Any]]) -> None:
+    """The same for what agents tell, most of which is not nested at all."""
+    for info in infos:
+        for value in info.values():
+            if type(value) in NESTED:
+                check_depth(value, DEEPEST - 2)
 
 
 def read_roster(info: EnvInfo) -> Roster:

@@ -70,8 +70,14 @@ class Outcome:
     """uint8, agent by agent, choice by choice of the masked actions."""
     infos: list[dict[str, Any]] | None = None
     """One for each row, if any is there."""
+    calm: bool = False
+    """Whether it is known that nobody's episode ended, nobody left, nobody joined."""
     lost: str = ""
     """Why the game was started again, if it was: its agents left, and came anew."""
+
+    def has_changes(self) -> bool:
+        """Whether somebody left or joined."""
+        return not self.calm and (self.joined > 0 or bool((self.states & LEFT).any()))
 
     def next_roster(self) -> Roster:
         """Who plays on."""
@@ -87,14 +93,16 @@ class Outcome:
             _check_sight("terminal observation", self.last)
 
 
+# A sum of squares that is finite has finite terms, and costs half as much to look at.
+
+
 def _check_rewards(rewards: np.ndarray, roster: Roster) -> None:
-    if not math.isfinite(rewards.sum(dtype=np.float64)):
+    if not math.isfinite(np.vdot(rewards, rewards)):
         for row in np.flatnonzero(~np.isfinite(rewards)):
             raise BadMessageError(f"the reward of {name_of(roster, row)} is {rewards[row]}")
 
 
 def _check_sight(what: str, sight: Sight) -> None:
-    # A sum of squares that is finite has finite terms, and costs half as much to look at.
     numbers, roster = sight.numbers, sight.roster
     if not math.isfinite(np.vdot(numbers, numbers)):
         for place in np.flatnonzero(~np.isfinite(numbers)):

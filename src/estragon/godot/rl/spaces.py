@@ -29,7 +29,7 @@ class Observation:
     low: Bound = -math.inf
     high: Bound = math.inf
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """How many numbers, or bytes of an image."""
         return math.prod(self.shape)

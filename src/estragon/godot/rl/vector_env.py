@@ -11,6 +11,8 @@ from estragon.godot.rl.batch import Batch, Step
 from estragon.godot.rl.faces import Eyes, Hands, Masks
 from estragon.godot.rl.launch import Launch
 
+NUMBERS = {float, int}
+
 
 class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
     """One sub-environment for each agent, over all games; all agents have the same spaces.
@@ -104,8 +106,8 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
 
     def _infos(self, step: Step) -> dict[str, Any]:
         infos: dict[str, Any] = {}
-        over = set(step.ended.tolist())
-        if step.infos is not None and (over or not _add_columns(infos, step.infos)):
+        if step.infos is not None and not _add_columns(infos, step.infos, step.ended):
+            over = set(step.ended.tolist())
             for seat, info in enumerate(step.infos):
                 if info and seat not in over:
                     self._add_info(infos, info, seat)
@@ -126,15 +128,24 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
         return infos
 
 
-def _add_columns(infos: dict[str, Any], rows: list[dict[str, Any]]) -> bool:
-    """Add what everybody tells in the same numbers, as arrays; whether that is so."""
-    names = rows[0].keys()
-    if any(row.keys() != names for row in rows):
+def _add_columns(infos: dict[str, Any], rows: list[dict[str, Any]], ended: np.ndarray) -> bool:
+    """Add what all who play on tell in the same numbers, as arrays; whether that is so."""
+    goes_on = np.ones(len(rows), bool)
+    goes_on[ended] = False
+    telling = [row for row, goes in zip(rows, goes_on.tolist(), strict=True) if goes]
+    if not telling:
+        return True
+    try:
+        columns = {name: [row[name] for row in telling] for name in telling[0]}
+    except KeyError:
         return False
-    columns = {name: [row[name] for row in rows] for name in names}
-    if any(type(value) not in (float, int) for column in columns.values() for value in column):
+    if sum(map(len, telling)) != len(columns) * len(telling):
+        return False
+    if any(set(map(type, column)) - NUMBERS for column in columns.values()):
         return False
     for name, column in columns.items():
-        infos[name] = np.array(column)
-        infos[f"_{name}"] = np.ones(len(column), bool)
+        told = np.array(column)
+        infos[name] = np.zeros(len(rows), told.dtype)
+        infos[name][goes_on] = told
+        infos[f"_{name}"] = goes_on.copy()
     return True

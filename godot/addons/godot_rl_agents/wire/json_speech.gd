@@ -72,10 +72,9 @@ func act(actions: Variant) -> bool:
 ## What came of the order, as the game says it.
 func outcome(is_reset: bool) -> PackedByteArray:
 	problem = ""
-	var seen: Array = []
+	var seen: Array = _all_seen()
 	var infos: Array = []
 	for agent: Agent in _roster.agents:
-		seen.append(_sendable(agent, agent.see()))
 		infos.append(agent.info())
 	if is_reset:
 		return frame_of({"type": "reset", "obs": seen, "info": infos})
@@ -123,20 +122,27 @@ func _complain(agent: Agent, key: Variant, expected: String, value: Variant) -> 
 	problem = "action '%s' of agent %s: expected %s, got %s" % [key, agent.name, expected, text]
 
 
-## What is seen, with pictures in hex and 0 for what is no number.
-func _sendable(agent: Agent, seen: Dictionary) -> Dictionary:
+## What everyone sees, with pictures in hex and 0 for what is no number.
+func _all_seen() -> Array:
 	var numbers: PackedFloat32Array = []
-	var complaint: String = agent.spaces.pack_numbers(seen, numbers)
-	if complaint:
-		problem = "%s: %s" % [agent.name, complaint]
-	var sendable: Dictionary = seen
+	var seen: Array = []
+	for agent: Agent in _roster.agents:
+		seen.append(agent.see())
+		var complaint: String = agent.spaces.pack_numbers(agent.seen, numbers)
+		if complaint:
+			problem = "%s: %s" % [agent.name, complaint]
+		if agent.spaces.image_keys:
+			seen[-1] = _with_hex(agent.seen, agent.spaces.image_keys)
 	if not Finite.are_all(numbers):
-		_blemish.find(agent, seen)
-		sendable = sendable.duplicate()
-		for key: Variant in agent.spaces.number_keys:
-			sendable[key] = Finite.cleaned(sendable[key])
-	for key: Variant in agent.spaces.image_keys:
+		for i: int in seen.size():
+			_blemish.find(_roster.agents[i], seen[i])
+			seen[i] = Finite.cleaned(seen[i])
+	return seen
+
+
+func _with_hex(seen: Dictionary, image_keys: Array) -> Dictionary:
+	var sendable: Dictionary = seen.duplicate()
+	for key: Variant in image_keys:
 		if sendable.get(key) is PackedByteArray:
-			sendable = sendable.duplicate()
 			sendable[key] = sendable[key].hex_encode()
 	return sendable

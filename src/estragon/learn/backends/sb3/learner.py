@@ -31,7 +31,8 @@ class Learner:
 
     algorithm: Algorithm
     model: BaseAlgorithm
-    about: About
+    about: About | None
+    """None of a model of somebody else, which may be made in ways that we do not know."""
     scaling: VecNormalize | None
     is_resumed: bool
 
@@ -54,7 +55,9 @@ class Learner:
         scaling = None
         if options.normalize:
             env = scaling = scaled(games, given.get("gamma", USUAL_GAMMA))
-        return cls(algorithm, _make(about, env, options, algorithm), about, scaling, False)
+        return cls(
+            algorithm, _make(about, env, options, algorithm), about, scaling, is_resumed=False
+        )
 
     @classmethod
     def resumed(cls, options: "TrainSb3", source: ModelFile, games: VecMonitor) -> Self:
@@ -88,7 +91,7 @@ class Learner:
             raise UserError(f"--normalize: {source.path} was trained without")
         model = _make(about, env, options, source.algorithm, source.steps)
         source.restore(model)
-        learner = cls(source.algorithm, model, about, scaling, True)
+        learner = cls(source.algorithm, model, about, scaling, is_resumed=True)
         if not options.inference:
             learner._recall(replay.path_beside(source.path))
         return learner
@@ -99,17 +102,9 @@ class Learner:
         changed = {key: given[key] for key in given if key in source.algorithm.takes}
         changed.pop("action_noise", None)
         device = choose_device(options.device, options.policy_type)
-        model = source.unpickle(games, device, changed)
-        about = About(
-            algo=source.algorithm.name,
-            policy_type=options.policy_type,
-            layers=_layers_of(model, options.policy_layers),
-            hyperparameters=changed,
-            linear_lr_schedule=False,
-            sees=to_plain(games.observation_space),
-            does=to_plain(games.action_space),
+        return cls(
+            source.algorithm, source.unpickle(games, device, changed), None, None, is_resumed=True
         )
-        return cls(source.algorithm, model, about, None, True)
 
     @property
     def env(self) -> VecEnv:
@@ -163,8 +158,3 @@ def _make(
         choose_device(options.device, about.policy_type),
     )
     return plan.model_for(env)
-
-
-def _layers_of(model: Any, otherwise: tuple[int, ...]) -> tuple[int, ...]:
-    found = (getattr(model, "policy_kwargs", None) or {}).get("net_arch")
-    return tuple(found) if isinstance(found, list) else otherwise

@@ -108,7 +108,7 @@ class ModelFile:
     def unpickle(self, env: "VecEnv | None", device: str, changed: dict[str, Any]) -> Any:
         """Open a file of somebody else, with a warning."""
         print(
-            f"WARNING: {self.path} was not written by Estragon: opening it runs the code in it, "
+            f"WARNING: {self.path} was not made by Estragon: opening it runs the code in it, "
             "whatever that does; use it only if you trust where it comes from",
             file=sys.stderr,
             flush=True,
@@ -136,15 +136,16 @@ class ModelFile:
 
 
 def save(
-    model: "BaseAlgorithm", path: Path, about: About, scales: dict[str, np.ndarray] | None
+    model: "BaseAlgorithm", path: Path, about: About | None, scales: dict[str, np.ndarray] | None
 ) -> None:
-    """Write a model, whole."""
-    counters = {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)}
-    about = msgspec.structs.replace(about, counters=counters)
+    """Write a model, whole; one of somebody else stays one."""
     buffer = io.BytesIO()
     model.save(buffer)
     with zipfile.ZipFile(buffer, "a") as archive:
-        archive.writestr(ABOUT, msgspec.json.format(msgspec.json.encode(about), indent=2))
+        if about is not None:
+            counters = {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)}
+            about = msgspec.structs.replace(about, counters=counters)
+            archive.writestr(ABOUT, msgspec.json.format(msgspec.json.encode(about), indent=2))
         if scales is not None:
             packed = io.BytesIO()
             np.savez(packed, **scales)  # type: ignore[arg-type]

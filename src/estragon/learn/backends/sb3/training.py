@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sb3_contrib
 import stable_baselines3
 import torch
+from stable_baselines3.common.vec_env import VecMonitor
 
 from estragon import __version__
 from estragon.errors import UserError
@@ -24,6 +25,7 @@ from estragon.learn.backends.sb3.games import open_games, policies_of
 from estragon.learn.backends.sb3.learner import Learner
 from estragon.learn.backends.sb3.model_file import ModelFile
 from estragon.learn.backends.sb3.run_folder import RunFolder, new_run_folder
+from estragon.learn.backends.sb3.spaces import to_plain
 from estragon.learn.backends.sb3.watch import Watch, quiet_logger
 from estragon.progress import Progress
 
@@ -60,7 +62,7 @@ def train(options: "TrainSb3") -> int:
                 demos = read_demos(options.demos, sees, games.action_space)
                 told = clone(learner, demos, options.demo_rounds, options.seed)
                 print(f"demonstrations: {told}", file=sys.stderr, flush=True)
-            return Run(options, learner, folder, controller, policies_of(games)).run()
+            return Run(options, learner, folder, controller, games).run()
     finally:
         with contextlib.suppress(OSError):
             folder.path.rmdir()  # only if nothing was begun
@@ -75,18 +77,18 @@ class Run:
         learner: Learner,
         folder: RunFolder,
         controller: Controller,
-        policies: list[str],
+        games: VecMonitor,
     ) -> None:
         """Write down that it begins."""
         self._options, self._learner, self._folder = options, learner, folder
         self._controller = controller
-        about = _facts(options, learner, folder, policies)
+        about = _facts(options, learner, folder, games)
         records = [RunRecord.begin(folder.manifest, options.experiment_name, about)]
         if controller.is_there:
             records.append(controller.begin_run(options.experiment_name, about))
         self._records = records
         self._metrics = Metrics(records)
-        self._policies = policies
+        self._policies = policies_of(games)
         self._memory: Path | None = None
         self._status = "finished"
 
@@ -217,7 +219,7 @@ def _tell_start(options: "TrainSb3", learner: Learner, folder: RunFolder) -> Non
 
 
 def _facts(
-    options: "TrainSb3", learner: Learner, folder: RunFolder, policies: list[str]
+    options: "TrainSb3", learner: Learner, folder: RunFolder, games: VecMonitor
 ) -> dict[str, Any]:
     asked = dataclasses.asdict(options)
     asked |= asked.pop("hyperparameters")
@@ -225,10 +227,10 @@ def _facts(
         "backend": "sb3",
         "algorithm": learner.algorithm.name,
         "folder": str(folder.path),
-        "agents": len(policies),
-        "policies": sorted(set(policies)),
-        "observation_space": learner.about.sees,
-        "action_space": learner.about.does,
+        "agents": games.num_envs,
+        "policies": sorted(set(policies_of(games))),
+        "observation_space": to_plain(games.observation_space),
+        "action_space": to_plain(games.action_space),
         "options": {
             key: str(value) if isinstance(value, Path) else value for key, value in asked.items()
         },

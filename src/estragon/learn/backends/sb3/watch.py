@@ -62,7 +62,6 @@ class Watch(BaseCallback):
         self._total = 0
         self._iteration = 0
         self._checkpoints = 0
-        self._count = 0
         self._first_steps = self._last_steps = 0
         self._saved_at = 0
         self._began = self._iteration_began = time.monotonic()

@@ -49,7 +49,7 @@ def test_a_group_lists_its_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "says"),
     [
         (["evl"], "did you mean 'eval'?"),
-        (["conquer"], "estragon --help lists them"),
+        (["xyzzy"], "estragon --help lists them"),
         (["eval", "chess"], "no command 'eval chess'"),
         (["eval", "tag"], "--seeker"),
         ([*PLAY, "--episodes", "many"], "--episodes"),

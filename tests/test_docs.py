@@ -29,14 +29,17 @@ RUN_ELSEWHERE = {
     "make prove": "the long runs",
     "AI_TRAIN_DURATION=60 bash scripts/train.sh self-play": "tests/live/test_live.py",
 }
-OF_THE_CHECKOUT = ("make", "python scripts/", "estragon godot probe godot")
+OF_THE_CHECKOUT = ("make", "python scripts/", "estragon godot probe godot", "estragon train sb3")
 BIN = Path(sys.executable).parent
 A_SHORT_RUN = "--steps 20000 --arenas 512 --horizon 16 --minibatch 256 --probe-steps 2000"
 
 
 def words_of(command: str, folder: Path) -> list[str]:
     """The command as a shell would read it; training is short and stays out of the checkout."""
-    words = [str(folder / word) if word == "probe.json" else word for word in shlex.split(command)]
+    words = [
+        str(folder / word) if word in ("probe.json", "runs") else word
+        for word in shlex.split(command)
+    ]
     if words[:2] == ["make", "train"]:
         arguments = words[2].removeprefix("ARGS=") if words[2:] else A_SHORT_RUN
         words[2:] = [f"ARGS={arguments} --output {folder}"]

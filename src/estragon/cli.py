@@ -24,11 +24,30 @@ class Verb(NamedTuple):
     module: str
     options: str
     summary: str
+    underscores: bool = False
+    """Whether its options are written --like_this; both ways are understood."""
 
 
 VERBS: dict[tuple[str, ...], Verb] = {
     ("train", "tag"): Verb(
         "estragon.jobs.train_tag", "TrainTag", "teach a seeker and a hider by self-play"
+    ),
+    ("train", "sb3"): Verb(
+        "estragon.learn.backends.sb3.command",
+        "TrainSb3",
+        "teach the agents of any Godot game with Stable-Baselines3",
+        underscores=True,
+    ),
+    ("convert", "sb3"): Verb(
+        "estragon.learn.backends.sb3.convert",
+        "ConvertSb3",
+        "a Stable-Baselines3 model as ONNX, for games",
+    ),
+    ("tune",): Verb(
+        "estragon.learn.backends.sb3.tune",
+        "Tune",
+        "search for the hyper-parameters that a game is learned best with",
+        underscores=True,
     ),
     ("live",): Verb("estragon.jobs.live", "Live", "Godot plays, Python learns, over a WebSocket"),
     ("eval", "tag"): Verb(
@@ -68,6 +87,9 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ),
     ("migrate-user-data",): Verb(
         "estragon.check.user_data", "MigrateUserData", "copy old Godot user data into data/"
+    ),
+    ("demo",): Verb(
+        "estragon.learn.backends.demo", "Demo", "print what a training run prints, made up"
     ),
     ("bench",): Verb("estragon.check.bench", "Bench", "measure speed on this machine"),
 }
@@ -151,10 +173,17 @@ def _parse(name: tuple[str, ...], words: list[str]) -> Any:
     verb = VERBS[name]
     options = getattr(importlib.import_module(verb.module), verb.options)
     program = f"estragon {' '.join(name)}"
+    usual = {"default": options.usual()} if hasattr(options, "usual") else {}
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            return tyro.cli(options, args=words, prog=program)
+            return tyro.cli(
+                options,
+                args=words,
+                prog=program,
+                use_underscores=verb.underscores,
+                **usual,
+            )
     except SystemExit as stop:
         if not stop.code:
             return None

@@ -1,14 +1,15 @@
 """Files written whole: a reader, or a run that was killed, never sees half of one."""
 
+import contextlib
 import io
 import json
 import os
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from estragon.errors import UserError
 
@@ -16,6 +17,13 @@ from estragon.errors import UserError
 def write_whole(path: Path, data: bytes) -> None:
     """Write `data` beside `path`, flush it to the disk, then rename it into place."""
     _write(path, data, lambda: path)
+
+
+@contextlib.contextmanager
+def writing_whole(path: Path) -> Iterator[BinaryIO]:
+    """The same for what is too large to be held twice: a stream to write it to."""
+    with _writing(path, lambda: path) as (stream, _):
+        yield stream
 
 
 def write_new(path: Path, data: bytes) -> Path:
@@ -91,22 +99,32 @@ def check_archive(data: bytes, largest: int) -> None:
 
 def _write(path: Path, data: bytes, place: Callable[[], Path]) -> Path:
     """Write beside `path`, and rename to what `place` gives when all is on the disk."""
+    with _writing(path, place) as (stream, placed):
+        stream.write(data)
+    return placed[0]
+
+
+@contextlib.contextmanager
+def _writing(path: Path, place: Callable[[], Path]) -> Iterator[tuple[BinaryIO, list[Path]]]:
+    """A stream beside `path`, and a list that holds what `place` gave once all is on the disk."""
     temporary: str | None = None
+    placed: list[Path] = []
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError(f"{path} is a folder")
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            yield stream, placed
             stream.flush()
             os.fsync(stream.fileno())
         Path(temporary).chmod(0o644)
-        return Path(temporary).replace(place())
+        placed.append(Path(temporary).replace(place()))
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
         raise cannot_write(path, error) from error
+    finally:
+        if temporary is not None and not placed:
+            Path(temporary).unlink(missing_ok=True)
 
 
 def _reserve(path: Path) -> Path:

@@ -8,11 +8,12 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
 COMPILERS = ("llvmlite", "numba")
 RETRY_SEC = 0.05
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
@@ -58,7 +59,9 @@ class StopRequest:
 
 
 @contextlib.contextmanager
-def deferred_interrupts(say: Callable[[str], None]) -> Iterator[StopRequest]:
+def deferred_interrupts(
+    say: Callable[[str], None], signals: Sequence[int] = (signal.SIGINT,)
+) -> Iterator[StopRequest]:
     """Within this block the first interrupt is a request; a second one stops at once."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
@@ -66,14 +69,17 @@ def deferred_interrupts(say: Callable[[str], None]) -> Iterator[StopRequest]:
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if request.made and callable(before):
-            before(number, frame)
-        elif not request.made:
+        if not request.made:
             request.made = True
             say("stopping after this update; Ctrl-C again stops at once")
+        elif callable(handler := before[number]):
+            handler(number, frame)
+        else:
+            raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in signals}
     try:
         yield request
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

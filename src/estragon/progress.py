@@ -28,6 +28,7 @@ class Progress:
                 BarColumn(),
                 TextColumn("{task.fields[count]}"),
                 console=Console(stderr=True),
+                redirect_stdout=sys.stdout.isatty(),  # a pipe gets what is meant for it
             )
 
     def __enter__(self) -> Self:

@@ -1,0 +1,46 @@
+"""Games to learn in, and a folder to learn from."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from estragon.godot.find import require_godot
+from tests.godot.rl.conftest import program
+
+Game = Callable[..., Path]
+
+if sys.platform == "win32":
+    collect_ignore_glob = ["sb3/test_*.py"]  # they stage shell scripts and signals
+
+
+@pytest.fixture(scope="session")
+def godot() -> Path:
+    """The Godot of this machine, installed if there is none."""
+    return require_godot(install=True)
+
+
+@pytest.fixture
+def game(tmp_path: Path) -> Game:
+    """The counter game as a program, with any of its options: `game(kind="discrete")`."""
+
+    def make(**options: object) -> Path:
+        inner = program(tmp_path, "new_game")
+        words = " ".join(f"--{key}={value}" for key, value in options.items())
+        path = inner.with_name("game_" + "_".join(map(str, options.values())))
+        path.write_text(f'#!/bin/sh\nexec "{inner}" {words} "$@"\n')
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, and the current one."""
+    path = tmp_path / "a project"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    monkeypatch.delenv("CONTROLLER_METRICS", raising=False)
+    return path

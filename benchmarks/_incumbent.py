@@ -4,13 +4,17 @@ Its few packages that differ from ours are installed into a folder that is kept;
 (torch and what comes with it) are those of this very environment.
 """
 
+import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from estragon import paths
 from estragon.errors import UserError
+from estragon.godot.find import require_godot
 from estragon.locks import locked
 
 PACKAGES = (
@@ -25,6 +29,42 @@ PACKAGES = (
 INSTALL_TIMEOUT_SEC = 600.0
 NEWEST_PYTHON = (3, 12)
 """That its numpy has wheels for."""
+
+
+class Pace(NamedTuple):
+    """What the client is asked for."""
+
+    speedup: int
+    framerate: int
+    """0 for none."""
+
+
+PACES = (Pace(60, 0), Pace(8, 60))
+"""The best of them counts."""
+RATE = "agent-steps/s"
+
+
+def incumbent_rate(
+    program: str, project: Path, scene: str, copies: str, *numbers: object, timeout_sec: float
+) -> float:
+    """The agent-steps a second that a program beside this one prints; it plays a scene."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        game = Path(folder) / "game.x86_64"
+        words = f'"{require_godot()}" --path "{project}" "{scene}" {copies}'
+        game.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        game.chmod(0o755)
+        call = [incumbent_python(), Path(__file__).with_name(program), game, port, *numbers]
+        done = subprocess.run(
+            [str(word) for word in call],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=timeout_sec,
+        )
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{RATE}: ")]
+    return float(line.removeprefix(f"{RATE}: "))
 
 
 def incumbent_python() -> Path:

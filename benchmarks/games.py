@@ -7,9 +7,7 @@ where the game answers as an older addon does: in JSON.
 import functools
 import itertools
 import json
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,13 +18,12 @@ from typing import NamedTuple
 from estragon import paths
 from estragon.check.bench import Figure
 from estragon.godot import GodotEnv
-from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 
 sys.path.insert(0, str(paths.checkout()))
 try:
-    from benchmarks._incumbent import NEWEST_PYTHON, incumbent_python
+    from benchmarks._incumbent import NEWEST_PYTHON, PACES, RATE, Pace, incumbent_rate
 finally:
     sys.path.pop(0)
 
@@ -36,19 +33,6 @@ ROUNDS = 5
 """That the sides take; one, and one game, where there is no time to measure anything anyway."""
 START_SEC = 90.0
 WARM_UP_STEPS = 20
-RATE = "agent-steps/s"
-
-
-class Pace(NamedTuple):
-    """What the other client is asked for."""
-
-    speedup: int
-    framerate: int
-    """0 for none."""
-
-
-PACES = (Pace(60, 0), Pace(8, 60))
-"""The best of them counts."""
 
 
 class Scene(NamedTuple):
@@ -155,21 +139,13 @@ def _play_ours_in_json(project: Path, scene: Scene, seconds: float) -> float:
 
 
 def _play_with_the_incumbent(project: Path, scene: Scene, seconds: float, pace: Pace) -> float:
-    program = Path(__file__).with_name("_incumbent_client.py")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with tempfile.TemporaryDirectory() as folder:
-        game = Path(folder) / "game.x86_64"
-        words = f'"{require_godot()}" --path "{project}" "{scene.path}" {scene.copies}'
-        game.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
-        game.chmod(0o755)
-        call = [incumbent_python(), program, game, port, seconds, *pace, REPEAT]
-        done = subprocess.run(
-            [str(word) for word in call],
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=START_SEC + 10 * seconds,
-        )
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{RATE}: ")]
-    return float(line.removeprefix(f"{RATE}: "))
+    return incumbent_rate(
+        "_incumbent_client.py",
+        project,
+        scene.path,
+        scene.copies,
+        seconds,
+        *pace,
+        REPEAT,
+        timeout_sec=START_SEC + 10 * seconds,
+    )

@@ -152,6 +152,16 @@ def test_the_file_stop_ends_a_run_which_is_saved(folder: Path, game: Game) -> No
     assert 0 < PPO.load(folder / "m.zip").num_timesteps < 100_000_000
 
 
+def test_an_update_without_end_is_left_when_somebody_asks(folder: Path, game: Game) -> None:
+    home = controlled(folder)
+    timer = threading.Timer(3.0, (home / "STOP").touch)
+    timer.start()
+    assert train(game(kind="box"), "--n_epochs", "100000000") == 0
+    timer.join()
+    assert manifest(folder)["status"] == "stopped"
+    assert model_path(folder).exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_a_run_which_is_saved(folder: Path, game: Game, number: int) -> None:
     def interrupt() -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from stable_baselines3.common.vec_env import VecMonitor
 from estragon import __version__
 from estragon.errors import UserError
 from estragon.files import ensure_writable
-from estragon.interrupts import STOP_SIGNALS, deferred_interrupts
+from estragon.interrupts import STOP_SIGNALS, StopRequest, deferred_interrupts
 from estragon.learn.backends.controller import Controller, RunRecord
 from estragon.learn.backends.demos import read_demos
 from estragon.learn.backends.metric_lines import Metrics
@@ -68,6 +69,10 @@ def train(options: "TrainSb3") -> int:
             folder.path.rmdir()  # only if nothing was begun
 
 
+class _StoppedError(Exception):
+    """Somebody asked to stop in the middle of an update."""
+
+
 class Run:
     """One run of a learner."""
 
@@ -107,14 +112,34 @@ class Run:
                     checkpoint=self._checkpoint,
                     is_over=lambda: self._is_over(interrupted=request.made),
                 )
-                problem = self._learn(watch)
+                with self._stops_within_an_update(request):
+                    problem = self._learn(watch)
             model.logger.close()
         return self._end(watch, problem)
+
+    @contextlib.contextmanager
+    def _stops_within_an_update(self, request: StopRequest) -> Iterator[None]:
+        """Updates of many passes may take minutes: they are left between two minibatches."""
+        if self._learner.algorithm.learns_from_replay:
+            yield  # those are short, and move several networks that belong together
+            return
+
+        def look(*_: object) -> None:
+            if self._is_over(interrupted=request.made):
+                raise _StoppedError
+
+        hook = self._learner.model.policy.optimizer.register_step_post_hook(look)
+        try:
+            yield
+        finally:
+            hook.remove()
 
     def _learn(self, watch: Watch) -> UserError | None:
         """What went wrong, if it is something that people can see to."""
         try:
             self._learner.learn(self._options.timesteps, watch)
+        except _StoppedError:
+            watch.on_training_end()
         except UserError as error:
             return error
         except OSError as error:

@@ -58,6 +58,13 @@ func part() -> void:
 		node.tree_exiting.disconnect(_on_exit)
 
 
+## Somebody else plays it from now on.
+func release() -> void:
+	is_gone = true
+	if is_instance_valid(node):
+		node.tree_exiting.disconnect(_on_exit)
+
+
 ## Look at it.
 func see() -> Dictionary:
 	if not is_gone:

@@ -20,9 +20,13 @@ const LENGTHS: String = "seq_lens"
 var error: String = ""
 ## What samples actions; seed it to make them repeatable.
 var random: RandomNumberGenerator = RandomNumberGenerator.new()
+## How long the last prediction took.
+var duration_usec: int = 0
 
 var _plan: OnnxPlan
 var _batch: GodotRLBatch
+## For observations that are only to be tried.
+var _trial: GodotRLBatch
 var _output: int = 0
 var _task: int = -1
 var _task_result: Variant
@@ -69,6 +73,19 @@ func output_size() -> int:
 ## Whether it remembers, so that `reset` matters.
 func has_memory() -> bool:
 	return _batch != null and not _batch.memory.is_empty()
+
+
+## Why this observation cannot be given to it, or ""; also while a worker thread uses it.
+func misfit(obs: Variant) -> String:
+	if not _plan:
+		return "no model is loaded"
+	_trial.inputs([obs], [null])
+	return _trial.error
+
+
+## Of all outputs, the numbers that say actions.
+func actions_in(predicted: Dictionary) -> PackedFloat32Array:
+	return predicted.get(_plan.outputs[_output].name, PackedFloat32Array())
 
 
 ## All outputs, by name, for one observation or a list of them.
@@ -138,6 +155,7 @@ func _take(source: OnnxSource, path: String) -> bool:
 		return false
 	_plan = plan
 	_batch = GodotRLBatch.new(plan)
+	_trial = GodotRLBatch.new(plan)
 	_output = maxi(output_names().find(OUTPUT), 0)
 	return true
 
@@ -145,7 +163,7 @@ func _take(source: OnnxSource, path: String) -> bool:
 func _action(predicted: Dictionary, action_space: Dictionary, is_deterministic: bool) -> Dictionary:
 	if predicted.is_empty():
 		return {}
-	var numbers: PackedFloat32Array = predicted[_plan.outputs[_output].name]
+	var numbers: PackedFloat32Array = actions_in(predicted)
 	var decoder: GodotRLActions = GodotRLActions.new(action_space, numbers.size())
 	if decoder.error:
 		error = decoder.error
@@ -179,8 +197,10 @@ func _predict(obs: Variant, agent: Variant) -> Variant:
 	elif agents.size() != many.size():
 		error = "%d agents for %d observations" % [agents.size(), many.size()]
 	var results: Array[Dictionary] = []
+	var begin: int = Time.get_ticks_usec()
 	if not error and many:
 		results = _run(many, agents)
+	duration_usec = Time.get_ticks_usec() - begin
 	if is_many:
 		return results
 	return results[0] if results else {}

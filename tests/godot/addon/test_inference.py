@@ -1,0 +1,428 @@
+"""ONNX models play agents: each with its own or Sync's, in one run, with memories of their own."""
+
+import contextlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estragon.godot.process import GodotProcess
+from tests.godot.addon import models
+from tests.godot.addon.peer import playing, staged
+
+REPEAT = 4
+ONNX = 3
+"""ONNX_INFERENCE of a controller; Sync's is 2."""
+MOVE = {"move": {"size": 2, "action_type": "continuous"}}
+TURN = {"turn": {"size": 1, "action_type": "continuous"}}
+KICK = {"kick": {"size": 3, "action_type": "discrete"}}
+JUMP = {"jump": {"size": 2, "action_type": "discrete"}}
+SEES = {"obs": ["number", "count"]}
+COUNTS = {"obs": ["count"]}
+
+
+@dataclass
+class Told:
+    """What a game said at its end."""
+
+    acts: dict[str, list[dict[str, Any]]]
+    heuristics: dict[str, str]
+    errors: list[str]
+
+    def of(self, actor: str, key: str) -> list[Any]:
+        return [act["action"][key] for act in self.acts[actor]]
+
+    def ticks(self, actor: str) -> list[int]:
+        return [act["tick"] for act in self.acts[actor]]
+
+
+class Stage:
+    """The game, played from files."""
+
+    def __init__(self, project: Path, folder: Path) -> None:
+        self.project = project
+        self.folder = folder
+        self._plays = 0
+
+    def __truediv__(self, name: str) -> Path:
+        return self.folder / name
+
+    def file(self, actors: list[dict[str, Any]], ticks: int, events: Any, sync: Any) -> str:
+        defaults = {"control_mode": 2, "action_repeat": REPEAT}
+        play = {"actors": actors, "ticks": ticks, "events": events, "sync": defaults | sync}
+        path = self / "play.json"
+        path.write_text(json.dumps(play, default=str))
+        return f"--play={path}"
+
+    def play(
+        self, *actors: dict[str, Any], ticks: int = 41, events: Any = None, **sync: Any
+    ) -> Told:
+        self._plays += 1
+        words = ["--headless", "--path", str(self.project), "--fixed-fps", "60", "--env_seed=3"]
+        words.append(self.file(list(actors), ticks, events or {}, sync))
+        with GodotProcess(words, folder=self / f"game{self._plays}") as process:
+            assert process.wait("its end", 30.0) == 0
+            return told(process.lines())
+
+
+def told(lines: list[str]) -> Told:
+    (report,) = [line for line in lines if line.startswith("REPORT ")]
+    errors = [line for line in lines if "ERROR" in line or "WARNING" in line]
+    said = json.loads(report.removeprefix("REPORT "))
+    return Told(said["acts"], said["heuristics"], errors)
+
+
+def actor(name: str, sees: Any, actions: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "number": 0, "sees": sees, "actions": actions, **more}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
+    return staged("cast", tmp_path_factory.mktemp("cast"))
+
+
+@pytest.fixture
+def stage(project: Path, tmp_path: Path) -> Stage:
+    return Stage(project, tmp_path)
+
+
+def approx(numbers: Any) -> Any:
+    return pytest.approx(numbers, abs=1e-6)
+
+
+def test_models_of_sync_and_of_agents_in_two_and_three_dimensions(stage: Stage) -> None:
+    usual = models.linear(stage / "usual.onnx", [[0.01, 0.0], [0.0, 0.01]])
+    own = models.constant(stage / "own.onnx", 0.5, -3.0)
+    found = stage.play(
+        actor("Ann", SEES, MOVE, number=10),
+        actor("Bob", SEES, MOVE, number=20, is_3d=True),
+        actor("Cy", SEES, MOVE, is_3d=True, set={"onnx_model_path": str(own)}),
+        actor("Di", SEES, MOVE, set={"control_mode": 1}),
+        onnx_model_path=usual,
+    )
+    assert found.errors == []
+    assert found.heuristics == {"Ann": "model", "Bob": "model", "Cy": "model", "Di": "human"}
+    decisions = range(0, 41, REPEAT)
+    for name, number in (("Ann", 0.1), ("Bob", 0.2)):
+        assert found.ticks(name) == list(decisions)
+        assert found.of(name, "move") == [approx([number, 0.01 * tick]) for tick in decisions]
+    assert found.of("Cy", "move") == [approx([0.5, -1.0])] * len(decisions)
+    assert found.acts["Di"] == []
+
+
+def test_a_controller_that_asks_for_a_model_where_sync_lets_people_play(stage: Stage) -> None:
+    own = models.constant(stage / "own.onnx", 0.0, 1.0, 0.0)
+    wish = {"control_mode": ONNX, "onnx_model_path": str(own)}
+    found = stage.play(
+        actor("Ann", SEES, KICK, set=wish), actor("Bob", SEES, KICK), control_mode=0, ticks=9
+    )
+    assert found.heuristics == {"Ann": "model", "Bob": "human"}
+    assert found.of("Ann", "kick") == [1, 1, 1]
+    assert found.errors == []
+
+
+def test_every_kind_of_action_in_both_layouts(stage: Stage) -> None:
+    mixed = MOVE | KICK | TURN | JUMP
+    godot_rl = models.constant(stage / "godot_rl.onnx", 0.1, -0.2, 0, 0, 1, 0.3, 2, 1)
+    rllib = models.constant(stage / "rllib.onnx", 0.1, -0.2, -5, -5, 0, 0, 1, 0.3, -5, 2, 1)
+    several = models.constant(stage / "several.onnx", 3, 2, 1, -1, 0)
+    found = stage.play(
+        actor("Means", SEES, mixed, set={"onnx_model_path": str(godot_rl)}),
+        actor("Spreads", SEES, mixed, set={"onnx_model_path": str(rllib)}),
+        actor("Several", SEES, KICK | JUMP, set={"onnx_model_path": str(several)}),
+        ticks=3,
+    )
+    assert found.errors == []
+    (means,), (spreads,) = ([act["action"] for act in found.acts[n]] for n in ("Means", "Spreads"))
+    assert (
+        means
+        == spreads
+        == {"move": approx([0.1, -0.2]), "kick": 2, "turn": approx([0.3]), "jump": 0}
+    )
+    assert [act["action"] for act in found.acts["Several"]] == [{"kick": 0, "jump": 1}]
+
+
+def test_several_observations_by_name_or_side_by_side(stage: Stage) -> None:
+    sees = {"near": [0.1, 0.2], "far": [0.3, 0.4]}
+    weights = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
+    apart = models.linear(stage / "apart.onnx", weights, names=["far", "near"])
+    joined = models.linear(stage / "joined.onnx", weights)
+    found = stage.play(
+        actor("Apart", sees, MOVE, set={"onnx_model_path": str(apart)}),
+        actor("Joined", sees, MOVE, set={"onnx_model_path": str(joined)}),
+        ticks=3,
+    )
+    assert found.errors == []
+    assert found.of("Apart", "move") == found.of("Joined", "move") == [approx([0.4, 0.6])]
+
+
+def test_masks_bind_the_best_and_the_drawn(stage: Stage) -> None:
+    model = models.constant(stage / "model.onnx", 3.0, 2.0, 1.0)
+    masks = {"kick": [[1, 1, 1], [0, 1, 1], [0, 0, 1], [0, 0, 0]]}
+    best = stage.play(actor("Ann", SEES, KICK, masks=masks), onnx_model_path=model, ticks=32).of(
+        "Ann", "kick"
+    )
+    assert best == [0, 1, 2, 0, 0, 1, 2, 0]
+    drawn = stage.play(
+        actor("Ann", SEES, KICK, masks={"kick": [[1, 0, 1]]}),
+        onnx_model_path=model,
+        deterministic_inference=False,
+        action_repeat=1,
+        ticks=300,
+    ).of("Ann", "kick")
+    assert 1 not in drawn
+    assert drawn.count(2) / 300 == pytest.approx(1 / (1 + exp(2)), abs=0.06)
+
+
+def test_drawn_actions_follow_the_policy_and_the_seed(stage: Stage) -> None:
+    mixed = KICK | TURN
+    model = models.constant(stage / "model.onnx", 1.0, 2.0, 0.0, 0.1, -2.0)
+    actors = [actor(f"Actor{i}", SEES, mixed) for i in range(4)]
+    plays = [
+        stage.play(
+            *actors,
+            onnx_model_path=model,
+            deterministic_inference=False,
+            action_repeat=1,
+            ticks=200,
+        )
+        for _ in range(2)
+    ]
+    assert plays[0].acts == plays[1].acts
+    acts = [act["action"] for acts in plays[0].acts.values() for act in acts]
+    kicks = Counter(act["kick"] for act in acts)
+    total = sum(exp(logit) for logit in (1, 2, 0))
+    for kick, logit in enumerate((1, 2, 0)):
+        assert kicks[kick] / len(acts) == pytest.approx(exp(logit) / total, abs=0.06)
+    turns = np.array([act["turn"][0] for act in acts])
+    assert turns.mean() == pytest.approx(0.1, abs=0.03)
+    assert turns.std() == pytest.approx(exp(-2), rel=0.15)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_every_agent_remembers_its_own_episode(stage: Stage, asks: bool) -> None:
+    """The model says what was seen two decisions ago, and nothing of the episode before."""
+    model = models.echo(stage / "echo.onnx")
+    sees = {"obs": ["count"]}
+    found = stage.play(
+        actor("Ann", sees, TURN, lifetime=18, asks=asks),
+        actor("Bob", sees, TURN, lifetime=26, asks=asks, is_3d=True),
+        actor("Cy", {"obs": [0.25]}, TURN),
+        onnx_model_path=model,
+        action_repeat=2,
+        ticks=80,
+        events={
+            "21": [{"do": "add", "actor": actor("Di", sees, TURN, lifetime=14)}],
+            "33": [{"do": "free", "node": "Cy"}],
+        },
+    )
+    assert found.errors == []
+    for name, acts in found.acts.items():
+        before: list[int] = []
+        assert len(acts) > 10
+        episodes = 0
+        for act in acts:
+            if before and act["count"] < before[-1]:
+                before = []
+                episodes += 1
+            seen = 0.25 if name == "Cy" else act["count"]
+            expected = before[-2] if len(before) > 1 else 0.0
+            expected = 0.25 if name == "Cy" and len(before) > 1 else expected
+            assert act["action"]["turn"] == approx([min(expected, 1.0)]), (name, act, seen)
+            before.append(act["count"])
+        assert episodes >= (0 if name == "Cy" else 2)
+    if asks:
+        # A reset that falls on a decision has its tick, as with a trainer.
+        assert all(act["count"] != 18 for act in found.acts["Ann"])
+
+
+def test_a_model_is_exchanged_while_the_game_runs(stage: Stage) -> None:
+    one, two, three = (
+        models.constant(stage / f"{number}.onnx", *logits)
+        for number, logits in enumerate([(1, 0, 0), (0, 1, 0), (0, 0, 1)])
+    )
+    bad = stage / "bad.onnx"
+    bad.write_bytes(b"no model")
+    found = stage.play(
+        actor("Ann", SEES, KICK),
+        actor("Bob", SEES, KICK),
+        onnx_model_path=one,
+        ticks=34,
+        events={
+            "6": [{"do": "set", "node": "Sync", "key": "onnx_model_path", "value": two}],
+            "10": [{"do": "set", "node": "Bob", "key": "onnx_model_path", "value": three}],
+            "14": [{"do": "set", "node": "Sync", "key": "onnx_model_path", "value": bad}],
+            "18": [{"do": "give", "node": "Ann", "value": three}],
+            "22": [{"do": "set", "node": "Bob", "key": "control_mode", "value": 1}],
+            "26": [{"do": "set", "node": "Bob", "key": "control_mode", "value": ONNX}],
+        },
+    )
+    assert found.of("Ann", "kick") == [0, 0, 1, 1, 1, 2, 2, 2, 2]
+    assert found.of("Bob", "kick") == [0, 0, 1, 2, 2, 2, 2, 2]
+    (error,) = found.errors
+    assert "Stage/Ann cannot be played by" in error
+    assert "bad.onnx" in error
+    assert "the model before goes on" in error
+
+
+def test_a_file_that_was_written_anew_is_read_again(stage: Stage) -> None:
+    path = models.constant(stage / "model.onnx", 1, 0, 0)
+    other = models.constant(stage / "other.onnx", 0, 1, 0)
+    found = stage.play(
+        actor("Ann", SEES, KICK),
+        onnx_model_path=path,
+        ticks=14,
+        events={
+            "5": [{"do": "copy", "from": other, "to": path}],
+            "9": [{"do": "set", "node": "Sync", "key": "onnx_model_path", "value": path}],
+        },
+    )
+    assert found.of("Ann", "kick") == [0, 0, 0, 1]
+
+
+def test_on_threads_what_was_decided_is_done_at_the_next_decision(stage: Stage) -> None:
+    model = models.linear(stage / "linear.onnx", [[0.01]])
+    waits = {str(tick): [{"do": "sleep", "value": 10}] for tick in range(40)}
+    found = stage.play(
+        actor("Ann", COUNTS, TURN, lifetime=21),
+        onnx_model_path=model,
+        inference_on_threads=True,
+        ticks=40,
+        events=waits,
+    )
+    assert found.errors == []
+    assert found.ticks("Ann") == [4, 8, 12, 16, 20, 28, 32, 36]
+    counts = [0, 4, 8, 12, 16, 3, 7, 11]
+    assert found.of("Ann", "turn") == [approx([0.01 * count]) for count in counts]
+
+
+def test_memories_on_threads(stage: Stage) -> None:
+    model = models.echo(stage / "echo.onnx")
+    waits = {str(tick): [{"do": "sleep", "value": 10}] for tick in range(60)}
+    found = stage.play(
+        actor("Ann", COUNTS, TURN, lifetime=21),
+        actor("Bob", {"obs": [0.5]}, TURN),
+        onnx_model_path=model,
+        inference_on_threads=True,
+        ticks=44,
+        events=waits,
+    )
+    assert found.errors == []
+    # Of what it saw, 0 4 8 12 … and then 3 7 11 …, what was two decisions before; at most 1.
+    assert found.of("Ann", "turn") == [approx([x]) for x in (0, 0, 0, 1, 1, 0, 0, 1, 1)]
+    assert found.of("Bob", "turn") == [approx([x]) for x in (0, 0, *[0.5] * 8)]
+
+
+def test_a_heavy_model_on_a_thread_does_not_hold_up_the_game(stage: Stage) -> None:
+    model = models.heavy(stage / "heavy.onnx")
+    found = stage.play(
+        actor("Ann", {"obs": [0.5]}, TURN),
+        onnx_model_path=model,
+        inference_on_threads=True,
+        action_repeat=1,
+        ticks=3000,
+    )
+    assert found.errors == []
+    assert set(np.round(np.ravel(found.of("Ann", "turn")), 3)) <= {0.5}
+    assert 0 < len(found.acts["Ann"]) < 2000
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda path: path, "there is no file"),
+        (lambda _: "", "there is no onnx_model_path, neither its own nor Sync's"),
+        (models.unsupported, "Det"),
+        (
+            lambda path: models.constant(path, 1, 0, 0, sees=5),
+            "'obs' has 2 numbers, the model takes 5",
+        ),
+        (
+            lambda path: models.constant(path, 1, 0),
+            "the model gives 2 numbers, the action space needs 3 (kick: 3 discrete)",
+        ),
+        (
+            lambda path: models.linear(path, [[0.0] * 3] * 4, names=["eyes", "ears"]),
+            "the observation lacks 'eyes'",
+        ),
+    ],
+)
+def test_a_model_that_does_not_fit_is_named_once_and_people_play(
+    stage: Stage, make: Any, says: str
+) -> None:
+    path = make(stage / "model.onnx")
+    good = models.constant(stage / "good.onnx", 0, 1, 0)
+    found = stage.play(
+        actor("Ann", SEES, KICK),
+        actor("Bob", SEES, KICK),
+        actor("Cy", SEES, KICK, set={"onnx_model_path": str(good)}),
+        onnx_model_path=path,
+        ticks=10,
+    )
+    (error,) = found.errors
+    assert "Stage/Ann cannot be played by " in error
+    assert str(path) in error
+    assert says in error
+    assert error.endswith("; people play it")
+    assert found.heuristics == {"Ann": "human", "Bob": "human", "Cy": "model"}
+    assert found.of("Cy", "kick") == [1, 1, 1]
+
+
+def test_an_observation_that_changes_its_size_is_its_agents_own_trouble(stage: Stage) -> None:
+    model = models.constant(stage / "model.onnx", 0, 1, 0)
+    found = stage.play(
+        actor("Ann", SEES, KICK),
+        actor("Bob", SEES, KICK, shrinks_at=8),
+        actor("Cy", {"obs": ["nan", "count"]}, MOVE | KICK, set={"onnx_model_path": "nan.onnx"}),
+        onnx_model_path=model,
+        ticks=22,
+    )
+    errors = [error for error in found.errors if "nan.onnx" not in error]
+    assert len(errors) == 1
+    assert "Stage/Bob cannot be played by" in errors[0]
+    assert "'obs' has 1 numbers, the model takes 2" in errors[0]
+    assert found.heuristics["Bob"] == "human"
+    assert len(found.acts["Bob"]) == 2
+    assert len(found.acts["Ann"]) >= 5
+
+
+def test_a_policy_that_says_no_numbers_does_nothing_wild(stage: Stage) -> None:
+    nan = float("nan")
+    model = models.constant(stage / "model.onnx", nan, float("inf"), nan, 1.0, 2.0)
+    found = stage.play(
+        actor("Ann", {"obs": ["nan", 1]}, MOVE | KICK, masks={"kick": [[1, 1, 0], [1, 0, 0]]}),
+        onnx_model_path=models.constant(stage / "zeros.onnx", 0, 0, 0, 0, 0),
+        ticks=6,
+    )
+    assert found.of("Ann", "kick") == [0, 0]
+    assert found.of("Ann", "move") == [[0, 0]] * 2
+    found = stage.play(
+        actor("Ann", SEES, MOVE | KICK, masks={"kick": [[1, 1, 0], [1, 0, 0]]}),
+        onnx_model_path=model,
+        ticks=6,
+    )
+    assert found.of("Ann", "kick") == [1, 0]
+    assert found.of("Ann", "move") == [[0, 1]] * 2
+
+
+def test_a_model_plays_beside_a_trainer(stage: Stage) -> None:
+    """The opponent decides in the same ticks as the one that learns."""
+    model = models.linear(stage / "rival.onnx", [[0.01]])
+    rival = {"control_mode": ONNX, "onnx_model_path": str(model)}
+    actors = [actor("Ann", COUNTS, TURN), actor("Rival", COUNTS, TURN, set=rival)]
+    play = stage.file(actors, 40, {}, {"control_mode": 1})
+    with playing(stage.project, stage.folder, play) as peer:
+        assert peer.greet("binary1")["n_agents"] == 1
+        peer.reset()
+        with contextlib.suppress(EOFError):
+            while True:
+                peer.step(0.5)
+        found = told(peer.process.lines())
+    assert found.ticks("Ann") == found.ticks("Rival")
+    assert found.of("Ann", "turn") == [[0.5]] * 10
+    assert found.of("Rival", "turn") == [approx([0.01 * a["count"]]) for a in found.acts["Rival"]]

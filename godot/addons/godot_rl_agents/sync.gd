@@ -13,6 +13,7 @@ const Advice := preload("advice.gd")
 const Arguments := preload("arguments.gd")
 const Crew := preload("agents/crew.gd")
 const Episode := preload("controller/episode.gd")
+const Overlay := preload("overlay/overlay.gd")
 const Pace := preload("pace.gd")
 const TickEnd := preload("tick_end.gd")
 const Trainer := preload("wire/trainer.gd")
@@ -49,11 +50,16 @@ const LONELY_TICKS: int = 300
 @export var inference_on_threads: bool = false
 ## Where the trainer listens; `--port=` is stronger.
 @export_range(1, 65535) var port: int = 11008
+## Shows and hides what the agents see and do, in a game with a window; Tab goes to the next agent.
+## KEY_NONE for never.
+@export var overlay_key: Key = KEY_F3
 
 var _arguments: Dictionary[String, String] = {}
 var _crew: Crew
 var _trainer: Trainer
 var _pace: Pace
+## Null until it is asked for.
+var _overlay: Overlay
 var _is_watched: bool = DisplayServer.get_name() != "headless"
 var _is_started: bool = false
 ## Whether an order is awaited, and nothing may move.
@@ -126,6 +132,18 @@ func _physics_process(_delta: float) -> void:
 func _input(event: InputEvent) -> void:
 	if _crew:
 		_crew.demos.take_input(event)
+		if overlay_key and event is InputEventKey and event.keycode == overlay_key:
+			if _is_watched and event.is_pressed() and not event.is_echo():
+				_toggle_overlay()
+
+
+func _toggle_overlay() -> void:
+	get_viewport().set_input_as_handled()
+	if _overlay:
+		_overlay.toggle()
+	else:
+		_overlay = Overlay.new(_crew, overlay_key)
+		add_child(_overlay, false, Node.INTERNAL_MODE_BACK)
 
 
 func _get_configuration_warnings() -> PackedStringArray:

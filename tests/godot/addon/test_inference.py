@@ -1,94 +1,28 @@
 """ONNX models play agents: each with its own or Sync's, in one run, with memories of their own."""
 
 import contextlib
-import json
 from collections import Counter
-from dataclasses import dataclass
 from math import exp
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from estragon.godot.process import GodotProcess
 from tests.godot.addon import models
-from tests.godot.addon.peer import playing, staged
-
-REPEAT = 4
-ONNX = 3
-"""ONNX_INFERENCE of a controller; Sync's is 2."""
-MOVE = {"move": {"size": 2, "action_type": "continuous"}}
-TURN = {"turn": {"size": 1, "action_type": "continuous"}}
-KICK = {"kick": {"size": 3, "action_type": "discrete"}}
-JUMP = {"jump": {"size": 2, "action_type": "discrete"}}
-SEES = {"obs": ["number", "count"]}
-COUNTS = {"obs": ["count"]}
-
-
-@dataclass
-class Told:
-    """What a game said at its end."""
-
-    acts: dict[str, list[dict[str, Any]]]
-    heuristics: dict[str, str]
-    errors: list[str]
-
-    def of(self, actor: str, key: str) -> list[Any]:
-        return [act["action"][key] for act in self.acts[actor]]
-
-    def ticks(self, actor: str) -> list[int]:
-        return [act["tick"] for act in self.acts[actor]]
-
-
-class Stage:
-    """The game, played from files."""
-
-    def __init__(self, project: Path, folder: Path) -> None:
-        self.project = project
-        self.folder = folder
-        self._plays = 0
-
-    def __truediv__(self, name: str) -> Path:
-        return self.folder / name
-
-    def file(self, actors: list[dict[str, Any]], ticks: int, events: Any, sync: Any) -> str:
-        defaults = {"control_mode": 2, "action_repeat": REPEAT}
-        play = {"actors": actors, "ticks": ticks, "events": events, "sync": defaults | sync}
-        path = self / "play.json"
-        path.write_text(json.dumps(play, default=str))
-        return f"--play={path}"
-
-    def play(
-        self, *actors: dict[str, Any], ticks: int = 41, events: Any = None, **sync: Any
-    ) -> Told:
-        self._plays += 1
-        words = ["--headless", "--path", str(self.project), "--fixed-fps", "60", "--env_seed=3"]
-        words.append(self.file(list(actors), ticks, events or {}, sync))
-        with GodotProcess(words, folder=self / f"game{self._plays}") as process:
-            assert process.wait("its end", 30.0) == 0
-            return told(process.lines())
-
-
-def told(lines: list[str]) -> Told:
-    (report,) = [line for line in lines if line.startswith("REPORT ")]
-    errors = [line for line in lines if "ERROR" in line or "WARNING" in line]
-    said = json.loads(report.removeprefix("REPORT "))
-    return Told(said["acts"], said["heuristics"], errors)
-
-
-def actor(name: str, sees: Any, actions: Any, **more: Any) -> dict[str, Any]:
-    return {"name": name, "number": 0, "sees": sees, "actions": actions, **more}
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
-    return staged("cast", tmp_path_factory.mktemp("cast"))
-
-
-@pytest.fixture
-def stage(project: Path, tmp_path: Path) -> Stage:
-    return Stage(project, tmp_path)
+from tests.godot.addon.cast import (
+    COUNTS,
+    JUMP,
+    KICK,
+    MOVE,
+    ONNX,
+    REPEAT,
+    SEES,
+    TURN,
+    Stage,
+    actor,
+    told,
+)
+from tests.godot.addon.peer import playing
 
 
 def approx(numbers: Any) -> Any:

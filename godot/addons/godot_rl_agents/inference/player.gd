@@ -8,8 +8,6 @@ var agent: Agent
 var model: GodotRLModel
 ## What that said last, by output; empty before it said anything.
 var said: Dictionary = {}
-## What the agent did because of it.
-var action: Dictionary = {}
 ## What it was given from one decision to the next.
 var reward: float = 0.0
 ## Whether its episode began after the last decision.
@@ -67,6 +65,5 @@ func act(by: Dictionary, random: RandomNumberGenerator) -> bool:
 	if numbers.size() != _actions.numbers:
 		return false
 	said = by
-	action = _actions.decode(numbers, random, agent.mask())
-	agent.act(action)
+	agent.act(_actions.decode(numbers, random, agent.mask()))
 	return true

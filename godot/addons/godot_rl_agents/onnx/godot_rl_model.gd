@@ -15,6 +15,8 @@ extends RefCounted
 ## The output that holds actions, and the input that counts the steps of a sequence.
 const OUTPUT: String = "output"
 const LENGTHS: String = "seq_lens"
+## What trainers call the output that says how much they expect to get.
+const VALUES: Array[String] = ["value", "values", "vf_preds"]
 
 ## Why the last call failed, or "".
 var error: String = ""
@@ -86,6 +88,15 @@ func misfit(obs: Variant) -> String:
 ## Of all outputs, the numbers that say actions.
 func actions_in(predicted: Dictionary) -> PackedFloat32Array:
 	return predicted.get(_plan.outputs[_output].name, PackedFloat32Array())
+
+
+## Of all outputs, how much the policy expects to get; NAN if it does not say.
+func value_in(predicted: Dictionary) -> float:
+	for name: String in VALUES:
+		var numbers: PackedFloat32Array = predicted.get(name, PackedFloat32Array())
+		if numbers:
+			return numbers[0]
+	return NAN
 
 
 ## All outputs, by name, for one observation or a list of them.

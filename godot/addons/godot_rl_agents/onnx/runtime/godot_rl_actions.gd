@@ -20,7 +20,7 @@ func _init(action_space: Dictionary, given: int) -> void:
 	numbers = given
 	var means: int = 0
 	var total: int = 0
-	for key: String in action_space:
+	for key: Variant in action_space:
 		var part: Dictionary = action_space[key]
 		total += int(part["size"])
 		means += int(part["size"]) if part["action_type"] == "continuous" else 0
@@ -35,7 +35,7 @@ func _init(action_space: Dictionary, given: int) -> void:
 ## An action space in words: "move: 2 continuous, kick: 3 discrete".
 static func describe(action_space: Dictionary) -> String:
 	var parts: PackedStringArray = []
-	for key: String in action_space:
+	for key: Variant in action_space:
 		parts.append(
 			"%s: %d %s" % [key, action_space[key]["size"], action_space[key]["action_type"]]
 		)
@@ -49,7 +49,7 @@ func decode(
 ) -> Dictionary:
 	var actions: Dictionary = {}
 	var at: int = 0
-	for key: String in _space:
+	for key: Variant in _space:
 		var size: int = _space[key]["size"]
 		var part: PackedFloat32Array = said.slice(at, at + size)
 		at += size

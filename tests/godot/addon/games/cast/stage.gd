@@ -2,7 +2,7 @@ extends Node
 ## Actors as a file says, and what happens to them when; at the end it is told what they did.
 ##
 ##   --play=FILE.json   {"sync": {property: value}, "actors": [{…}], "ticks": 60,
-##                       "events": {tick: [{"do": "set" | "add" | "free", …}]}}
+##                       "events": {tick: [{"do": "set" | "add" | "free" | …, …}]}}
 
 var tick: int = 0
 
@@ -36,6 +36,13 @@ func _physics_process(_delta: float) -> void:
 				get_node(event["node"]).queue_free()
 			"copy":
 				DirAccess.copy_absolute(event["from"], event["to"])
+			"press":
+				var press: InputEventKey = InputEventKey.new()
+				press.keycode = OS.find_keycode_from_string(event["key"])
+				press.pressed = true
+				Input.parse_input_event(press)
+			"picture":
+				get_viewport().get_texture().get_image().save_png(event["to"])
 			"sleep":
 				OS.delay_msec(event["value"])
 	if tick == int(_play["ticks"]):

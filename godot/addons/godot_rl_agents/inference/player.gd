@@ -32,9 +32,10 @@ func take(other: GodotRLModel) -> String:
 	var size: int = other.output_size()
 	if size == 0:
 		size = other.actions_in(other.predict(agent.seen, agent.id)).size()
+		problem = other.error
 		other.reset(agent.id)
 	var actions: GodotRLActions = GodotRLActions.new(agent.spaces.action_space, size)
-	problem = other.error if other.error else actions.error
+	problem = problem if problem else actions.error
 	if not problem:
 		model = other
 		_actions = actions
@@ -66,4 +67,7 @@ func act(by: Dictionary, random: RandomNumberGenerator) -> bool:
 		return false
 	said = by
 	agent.act(_actions.decode(numbers, random, agent.mask()))
+	for number: float in numbers:
+		# What is no number would stay in a memory for good.
+		is_new = is_new or is_nan(number)
 	return true

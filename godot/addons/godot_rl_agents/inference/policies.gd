@@ -84,13 +84,22 @@ func keep(present: Dictionary[int, bool]) -> void:
 	for source: Variant in _opened.keys():
 		if _opened[source] not in _policies:
 			_opened.erase(source)
+	for number: int in _refused.keys():
+		if not is_instance_id_valid(number):
+			_refused.erase(number)
 
 
 ## The model of this node, or Sync's, is another one or was changed: it is opened again.
 func reopen(node: Node = null) -> void:
-	_opened.erase(_source_of(node) if node else usual_path)
-	_refused.clear()
-	_told.clear()
+	var source: Variant = _source_of(node) if node else usual_path
+	_opened.erase(source)
+	if node:
+		_refused.erase(node.get_instance_id())
+	else:
+		_refused.clear()
+	for told: String in _told.keys():
+		if source is String and told.begins_with(source):
+			_told.erase(told)
 
 
 ## Whether the game should have a tick to carry out resets; once for every reset.

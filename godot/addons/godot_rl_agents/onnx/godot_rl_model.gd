@@ -31,7 +31,7 @@ var _batch: GodotRLBatch
 var _trial: GodotRLBatch
 var _output: int = 0
 var _task: int = -1
-var _task_result: Variant
+var _work: GodotRLWork
 
 
 func _notification(what: int) -> void:
@@ -106,7 +106,10 @@ func value_in(predicted: Dictionary) -> float:
 ## an `error`.
 func predict(obs: Variant, agent: Variant = null) -> Variant:
 	_join()
-	return _predict(obs, agent)
+	var work: GodotRLWork = GodotRLWork.new(_plan, _batch, obs, agent)
+	work.run()
+	_note(work)
+	return work.result()
 
 
 ## Begin to predict on a worker thread; false while it still works on something.
@@ -115,7 +118,8 @@ func start(obs: Variant, agent: Variant = null) -> bool:
 		return false
 	_join()
 	var kept: Variant = obs.duplicate(true) if obs is Array or obs is Dictionary else obs
-	_task = WorkerThreadPool.add_task(_work.bind(kept, agent), true, "onnx")
+	_work = GodotRLWork.new(_plan, _batch, kept, agent)
+	_task = WorkerThreadPool.add_task(_work.run, true, "onnx")
 	return true
 
 
@@ -126,7 +130,7 @@ func is_busy() -> bool:
 ## What `start` brought, as `predict` would return it; waits where it is not done.
 func result() -> Variant:
 	_join()
-	return _task_result
+	return _work.result() if _work else null
 
 
 ## The action for an observation, by the keys of an action space as `get_action_space` has it:
@@ -182,62 +186,13 @@ func _action(predicted: Dictionary, action_space: Dictionary, is_deterministic: 
 	return decoder.decode(numbers, null if is_deterministic else random)
 
 
-func _work(obs: Variant, agent: Variant) -> void:
-	_task_result = _predict(obs, agent)
-
-
 func _join() -> void:
 	if _task >= 0:
 		WorkerThreadPool.wait_for_task_completion(_task)
 		_task = -1
+		_note(_work)
 
 
-func _predict(obs: Variant, agent: Variant) -> Variant:
-	var is_many: bool = obs is Array and (obs.is_empty() or typeof(obs[0]) >= TYPE_DICTIONARY)
-	var many: Array = obs if is_many else [obs]
-	var agents: Array = []
-	if agent is Array:
-		agents = agent
-	elif agent == null:
-		agents = range(many.size())
-	else:
-		agents = [agent]
-	error = ""
-	if not _plan:
-		error = "no model is loaded"
-	elif agents.size() != many.size():
-		error = "%d agents for %d observations" % [agents.size(), many.size()]
-	var results: Array[Dictionary] = []
-	var begin: int = Time.get_ticks_usec()
-	if not error and many:
-		results = _run(many, agents)
-	duration_usec = Time.get_ticks_usec() - begin
-	if is_many:
-		return results
-	return results[0] if results else {}
-
-
-## All agents in one run where the model allows it, else one after another.
-func _run(many: Array, agents: Array) -> Array[Dictionary]:
-	if _batch.is_free or many.size() == 1:
-		return _run_batch(many, agents)
-	var results: Array[Dictionary] = []
-	for index: int in many.size():
-		results.append_array(_run_batch([many[index]], [agents[index]]))
-		if error:
-			return []
-	return results
-
-
-func _run_batch(many: Array, agents: Array) -> Array[Dictionary]:
-	var given: Array[OnnxTensor] = _batch.inputs(many, agents)
-	error = _batch.error
-	if error:
-		return []
-	var made: Array[OnnxTensor] = _plan.run(given)
-	error = _plan.error
-	if error:
-		return []
-	var results: Array[Dictionary] = _batch.outputs(made, agents)
-	error = _batch.error
-	return results
+func _note(work: GodotRLWork) -> void:
+	error = work.error
+	duration_usec = work.duration_usec

@@ -175,6 +175,17 @@ def test_every_agent_remembers_its_own_episode(stage: Stage, asks: bool) -> None
         assert all(act["count"] != 18 for act in found.acts["Ann"])
 
 
+def test_an_end_that_the_reward_decides(stage: Stage) -> None:
+    model = models.constant(stage / "model.onnx", 0, 1, 0)
+    found = stage.play(
+        actor("Ann", SEES, KICK, lifetime=8, asks=True, is_late=True),
+        onnx_model_path=model,
+        ticks=20,
+    )
+    assert found.ticks("Ann") == [0, 4, 9, 13, 18]
+    assert [act["count"] for act in found.acts["Ann"]] == [0, 4, 0, 4, 0]
+
+
 def test_a_model_is_exchanged_while_the_game_runs(stage: Stage) -> None:
     one, two, three = (
         models.constant(stage / f"{number}.onnx", *logits)

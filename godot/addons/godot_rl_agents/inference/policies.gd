@@ -24,6 +24,8 @@ var _told: Dictionary[String, bool] = {}
 ## Let go while their threads were at work.
 var _retired: Array[Policy] = []
 var _ticks_left: int = 0
+## Whether everyone's rewards are taken for this decision.
+var _are_reckoned: bool = false
 
 
 func _init(first_id: int) -> void:
@@ -110,18 +112,24 @@ func awaits_reset() -> bool:
 	return awaits
 
 
-## A tick begins; every `action_repeat` ticks all are decided upon.
+## A tick begins; every `action_repeat` ticks all are decided upon. Resets have their tick before.
 func tick(action_repeat: int, is_deterministic: bool, on_a_thread: bool) -> void:
 	_ticks_left -= 1
-	if _ticks_left <= 0 and not awaits_reset():
-		_ticks_left = action_repeat
-		decide(is_deterministic, on_a_thread)
+	if _ticks_left > 0 or awaits_reset():
+		return
+	if not _are_reckoned:
+		_reckon()
+		if awaits_reset():
+			return
+	_ticks_left = action_repeat
+	decide(is_deterministic, on_a_thread)
 
 
 ## All see, then all act.
 func decide(is_deterministic: bool, on_a_thread: bool) -> void:
-	for player: Player in _players.values():
-		player.reckon()
+	if not _are_reckoned:
+		_reckon()
+	_are_reckoned = false
 	for policy: Policy in _policies:
 		policy.observe()
 	for policy: Policy in _policies:
@@ -131,6 +139,12 @@ func decide(is_deterministic: bool, on_a_thread: bool) -> void:
 		for player: Player in policy.lost:
 			_lose(player, policy)
 		policy.lost.clear()
+
+
+func _reckon() -> void:
+	_are_reckoned = true
+	for player: Player in _players.values():
+		player.reckon()
 
 
 ## What is to play it: a model that the game gave, or a path.

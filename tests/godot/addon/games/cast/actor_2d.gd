@@ -20,6 +20,10 @@ func get_obs() -> Dictionary:
 	return _part.see()
 
 
+func get_reward() -> float:
+	return _part.reward()
+
+
 func get_action_space() -> Dictionary:
 	return says["actions"]
 

@@ -4,7 +4,8 @@ extends RefCounted
 ##   sees      {key: [number | "count" | "number" | "seed"]}
 ##   actions   its action space
 ##   masks     by action, one list of choices after the other
-##   lifetime  ticks after which its episode is over; `asks`: it is reset in the next tick
+##   lifetime  ticks after which its episode is over; `asks`: it is reset in the next tick;
+##             `is_late`: it says so when it is asked for its reward
 ##   set       {property of the controller: value}
 
 var _actor: Node
@@ -25,12 +26,14 @@ func tick() -> void:
 		_restart()
 		return
 	_count += 1
-	if _count == int(_says.get("lifetime", 0)):
-		_actor.done = true
-		if _says.get("asks"):
-			_actor.needs_reset = true
-		else:
-			_restart()
+	if not _says.get("is_late"):
+		_end()
+
+
+func reward() -> float:
+	if _says.get("is_late"):
+		_end()
+	return _count
 
 
 func see() -> Dictionary:
@@ -52,6 +55,15 @@ func mask() -> Dictionary:
 func act(action: Dictionary) -> void:
 	_acts += 1
 	_actor.get_parent().note(_says["name"], _count, action)
+
+
+func _end() -> void:
+	if _count == int(_says.get("lifetime", 0)):
+		_actor.done = true
+		if _says.get("asks"):
+			_actor.needs_reset = true
+		else:
+			_restart()
 
 
 func _look(at: Variant) -> float:

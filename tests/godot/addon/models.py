@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+
+Shapes = dict[str, list[Any]]
+"""By input or output; a name for a size that is free."""
 
 
 def linear(
@@ -24,7 +29,7 @@ def linear(
         helper.make_node("Gemm", ["all", "weights", "bias"], ["output"]),
     ]
     constants = {"weights": matrix, "bias": np.asarray(bias or [0.0] * matrix.shape[1], np.float32)}
-    outputs = {"output": ["batch", matrix.shape[1]]}
+    outputs: Shapes = {"output": ["batch", matrix.shape[1]]}
     if value is not None:
         constants |= {"none": np.zeros((matrix.shape[0], 1), np.float32)}
         constants |= {"worth": np.asarray([value], np.float32)}
@@ -70,11 +75,11 @@ def heavy(path: Path, layers: int = 6, width: int = 512) -> Path:
 def _write(
     path: Path,
     nodes: list[onnx.NodeProto],
-    inputs: dict[str, list[int | str]],
-    outputs: dict[str, list[int | str]],
+    inputs: Shapes,
+    outputs: Shapes,
     constants: dict[str, np.ndarray],
 ) -> Path:
-    def ports(shapes: dict[str, list[int | str]]) -> list[onnx.ValueInfoProto]:
+    def ports(shapes: Shapes) -> list[onnx.ValueInfoProto]:
         return [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
             for name, shape in shapes.items()

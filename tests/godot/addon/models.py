@@ -8,7 +8,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-
 Shapes = dict[str, list[Any]]
 """By input or output; a name for a size that is free."""
 

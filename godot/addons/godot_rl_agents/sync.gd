@@ -170,7 +170,7 @@ func _start() -> bool:
 	_pace = Pace.new(float(_arguments.get("speedup", str(speed_up))))
 	var game_seed: int = int(_arguments["env_seed"]) if "env_seed" in _arguments else randi()
 	if "onnx_model_path" in _arguments:
-		onnx_model_path = _arguments["onnx_model_path"]
+		onnx_model_path = Arguments.path(_arguments["onnx_model_path"])
 		control_mode = ControlModes.ONNX_INFERENCE
 	_crew = Crew.new(get_tree(), USUAL_MODES[control_mode], onnx_model_path, game_seed)
 	return true

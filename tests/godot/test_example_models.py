@@ -1,7 +1,7 @@
 """A policy scores the same in a game by itself as when Python lets it play over the wire."""
 
+import contextlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,8 +65,7 @@ def by_itself(project: Path, folder: Path, scene: str, model: Path) -> list[list
     words += ["-s", "res://tests/scores.gd", f"--scene={scene}", f"--copies={COPIES}"]
     words += [f"--env_seed={SEED}", f"--onnx_model_path={model.name}"]
     words.append(f"--ticks={STEPS * (REPEAT + 1)}")
-    env = os.environ | {"PWD": str(model.parent)}
-    with GodotProcess(words, folder=folder, env=env) as process:
+    with contextlib.chdir(model.parent), GodotProcess(words, folder=folder) as process:
         assert process.wait("its end", 60.0) == 0
         lines = process.lines()
     assert not [line for line in lines if "ERROR" in line]

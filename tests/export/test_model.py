@@ -171,7 +171,10 @@ def test_means_then_spreads(tmp_path: Path, model: Model) -> None:
 def test_what_does_not_fit_is_said(tmp_path: Path, model: Model) -> None:
     assert model.open(fixed(tmp_path, 0.0, 1.0))
     model.act([0] * 4, MOVE_AND_KICK)
-    assert model.error == "the model gives 2 numbers, the action space needs 5"
+    assert model.error == (
+        "the model gives 2 numbers, the action space needs 5 "
+        "(move: 2 continuous, kick: 3 discrete), or 7 with spreads"
+    )
     assert model.predict([0, 0]) == {}
     assert model.error == "'obs' has 2 numbers, the model takes 4"
     assert model.predict([[0] * 4] * 2, ["only one"]) == []

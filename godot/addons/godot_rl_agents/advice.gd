@@ -8,7 +8,11 @@ const AGENT_SCRIPTS: Array[StringName] = [&"AIController2D", &"AIController3D"]
 ## The warnings for this Sync.
 static func of(sync: Node) -> PackedStringArray:
 	var warnings: PackedStringArray = []
-	if sync.control_mode == sync.ControlModes.ONNX_INFERENCE and not sync.onnx_model_path:
+	var has_model: bool = sync.onnx_model_path != ""
+	if has_model and not ResourceLoader.exists(sync.onnx_model_path):
+		if not FileAccess.file_exists(sync.onnx_model_path):
+			warnings.append("There is no file %s." % sync.onnx_model_path)
+	if sync.control_mode == sync.ControlModes.ONNX_INFERENCE and not has_model:
 		warnings.append("ONNX_INFERENCE needs an onnx_model_path.")
 	var root: Node = sync.get_tree().edited_scene_root if sync.is_inside_tree() else null
 	if not root:
@@ -19,6 +23,9 @@ static func of(sync: Node) -> PackedStringArray:
 	for agent: Node in agents:
 		if agent.get("control_mode") == Crew.Mode.DEMOS and not agent.get("expert_demo_save_path"):
 			warnings.append("%s records demos but has no expert_demo_save_path." % agent.name)
+		if agent.get("control_mode") == Crew.Mode.ONNX and not has_model:
+			if not agent.get("onnx_model_path"):
+				warnings.append("%s is to be played by a model, but names none." % agent.name)
 	return warnings
 
 

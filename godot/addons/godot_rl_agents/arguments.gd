@@ -9,3 +9,10 @@ static func read() -> Dictionary[String, String]:
 		if word.begins_with("--") and "=" in word:
 			found[word.get_slice("=", 0).trim_prefix("--")] = word.substr(word.find("=") + 1)
 	return found
+
+
+## A path as whoever typed it meant it: Godot has gone into the project's folder since.
+static func path(typed: String) -> String:
+	var there: String = OS.get_environment("PWD").path_join(typed)
+	var is_there: bool = typed.is_relative_path() and FileAccess.file_exists(there)
+	return there if is_there else typed

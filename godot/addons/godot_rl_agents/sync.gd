@@ -13,6 +13,7 @@ const Advice := preload("advice.gd")
 const Arguments := preload("arguments.gd")
 const Crew := preload("agents/crew.gd")
 const Episode := preload("controller/episode.gd")
+const Overlay := preload("overlay/overlay.gd")
 const Pace := preload("pace.gd")
 const TickEnd := preload("tick_end.gd")
 const Trainer := preload("wire/trainer.gd")
@@ -24,22 +25,41 @@ const WATCHED_PATIENCE_USEC: int = 8000
 const LONELY_TICKS: int = 300
 
 ## Who controls the agents that do not say it themselves.
-@export var control_mode: ControlModes = ControlModes.TRAINING
+## It may be set while the game runs.
+@export var control_mode: ControlModes = ControlModes.TRAINING:
+	set(value):
+		control_mode = value
+		if _crew:
+			_crew.change_mode(USUAL_MODES[control_mode])
 ## How long an action lasts; `--action_repeat=` on the command line is stronger.
 @export_range(1, 10, 1, "or_greater", "suffix:ticks") var action_repeat: int = 8
 ## How many times faster than real time the game goes; `--speedup=` is stronger.
 @export_range(0.1, 10.0, 0.1, "or_greater") var speed_up: float = 1.0
-## The policy that plays in ONNX_INFERENCE.
-@export var onnx_model_path: String = ""
-## Whether that policy does what it thinks best, or draws from what it thinks good.
+## The `.onnx` file of the policy that plays in ONNX_INFERENCE; a controller may name its own.
+## Set it while the game runs, also to the same file, and that is read and plays from then on.
+## `--onnx_model_path=` on the command line is stronger, and means ONNX_INFERENCE.
+@export_file("*.onnx") var onnx_model_path: String = "":
+	set(value):
+		onnx_model_path = value
+		if _crew:
+			_crew.change_model(onnx_model_path)
+## Whether policies do what they think best, or draw from what they think good.
 @export var deterministic_inference: bool = true
+## Whether policies think on worker threads, as heavy ones should: the game never waits for them,
+## and what they decide is done at the next decision.
+@export var inference_on_threads: bool = false
 ## Where the trainer listens; `--port=` is stronger.
 @export_range(1, 65535) var port: int = 11008
+## Shows and hides what the agents see and do, in a game with a window; Tab goes to the next agent.
+## KEY_NONE for never.
+@export var overlay_key: Key = KEY_F3
 
 var _arguments: Dictionary[String, String] = {}
 var _crew: Crew
 var _trainer: Trainer
 var _pace: Pace
+## Null until it is asked for.
+var _overlay: Overlay
 var _is_watched: bool = DisplayServer.get_name() != "headless"
 var _is_started: bool = false
 ## Whether an order is awaited, and nothing may move.
@@ -105,11 +125,25 @@ func _physics_process(_delta: float) -> void:
 	_crew.tend(Episode.tick % action_repeat == 0)
 	if _trainer:
 		_train()
+	elif not get_tree().paused:
+		_crew.policies.tick(action_repeat, deterministic_inference, inference_on_threads)
 
 
 func _input(event: InputEvent) -> void:
 	if _crew:
 		_crew.demos.take_input(event)
+		if overlay_key and event is InputEventKey and event.keycode == overlay_key:
+			if _is_watched and event.is_pressed() and not event.is_echo():
+				_toggle_overlay()
+
+
+func _toggle_overlay() -> void:
+	get_viewport().set_input_as_handled()
+	if _overlay:
+		_overlay.toggle()
+	else:
+		_overlay = Overlay.new(_crew, overlay_key)
+		add_child(_overlay, false, Node.INTERNAL_MODE_BACK)
 
 
 func _get_configuration_warnings() -> PackedStringArray:
@@ -134,8 +168,11 @@ func _start() -> bool:
 	action_repeat = maxi(1, int(_arguments.get("action_repeat", str(action_repeat))))
 	port = int(_arguments.get("port", str(port)))
 	_pace = Pace.new(float(_arguments.get("speedup", str(speed_up))))
-	_crew = Crew.new(get_tree(), USUAL_MODES[control_mode])
-	_crew.roster.game_seed = int(_arguments["env_seed"]) if "env_seed" in _arguments else randi()
+	var game_seed: int = int(_arguments["env_seed"]) if "env_seed" in _arguments else randi()
+	if "onnx_model_path" in _arguments:
+		onnx_model_path = Arguments.path(_arguments["onnx_model_path"])
+		control_mode = ControlModes.ONNX_INFERENCE
+	_crew = Crew.new(get_tree(), USUAL_MODES[control_mode], onnx_model_path, game_seed)
 	return true
 
 
@@ -168,12 +205,12 @@ func _answer() -> void:
 		roster.start_over()
 	elif roster.is_open:
 		if not _are_rewards_taken:
-			if roster.awaits_reset():
+			if _crew.awaits_reset():
 				_ticks_left = 1
 				return
 			roster.take_rewards()
 			_are_rewards_taken = true
-		if roster.awaits_reset():
+		if _crew.awaits_reset():
 			_ticks_left = 1
 			return
 	_are_rewards_taken = false
@@ -192,6 +229,7 @@ func _listen() -> void:
 	match order:
 		Trainer.Order.ACT:
 			_ticks_left = action_repeat
+			_crew.policies.decide(deterministic_inference, inference_on_threads)
 		Trainer.Order.RESET:
 			_ticks_left = 1
 			_is_reset = true

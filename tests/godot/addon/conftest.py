@@ -1,12 +1,23 @@
-"""The counter game with the addon in it, imported once."""
+"""The test games with the addon in them, imported once."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.godot.addon.cast import Stage
 from tests.godot.addon.peer import staged
 
 
 @pytest.fixture(scope="session")
 def counter(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
     return staged("counter", tmp_path_factory.mktemp("a game"))
+
+
+@pytest.fixture(scope="session")
+def cast_project(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
+    return staged("cast", tmp_path_factory.mktemp("cast"))
+
+
+@pytest.fixture
+def stage(cast_project: Path, tmp_path: Path) -> Stage:
+    return Stage(cast_project, tmp_path)

@@ -51,15 +51,13 @@ def test_sync_may_be_an_autoload(counter: Path, tmp_path: Path) -> None:
         assert [row.reward for row in peer.step(*IDLE, *IDLE)] == [8, 8]
 
 
-def test_without_an_onnx_runtime_people_control_the_agents(counter: Path, tmp_path: Path) -> None:
+def test_without_a_model_people_control_the_agents(counter: Path, tmp_path: Path) -> None:
     words = ["--headless", "--path", str(counter), "--fixed-fps", "60", "--agents=2"]
     words += ["--mode=2", "--report=5", "--quit=6"]
     with GodotProcess(words, folder=tmp_path) as process:
         assert process.wait("its end", 30.0) == 0
         lines = process.lines()
-    assert (
-        len([line for line in lines if "there is no ONNX runtime in this addon yet" in line]) == 1
-    )
+    assert len([line for line in lines if "there is no onnx_model_path" in line]) == 1
     assert any("heuristic human" in line for line in lines)
 
 

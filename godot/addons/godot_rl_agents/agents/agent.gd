@@ -16,6 +16,8 @@ var spaces: Spaces
 var episode: Episode
 ## What it saw when it was last asked.
 var seen: Dictionary = {}
+## What it did last.
+var action: Dictionary = {}
 ## Whether it is no longer in the game.
 var is_gone: bool = false
 ## What is wrong with it, or "".
@@ -58,6 +60,13 @@ func part() -> void:
 		node.tree_exiting.disconnect(_on_exit)
 
 
+## Somebody else plays it from now on.
+func release() -> void:
+	is_gone = true
+	if is_instance_valid(node):
+		node.tree_exiting.disconnect(_on_exit)
+
+
 ## Look at it.
 func see() -> Dictionary:
 	if not is_gone:
@@ -94,10 +103,11 @@ func take_done() -> bool:
 	return is_done
 
 
-func act(action: Dictionary) -> void:
+func act(by: Dictionary) -> void:
 	if not is_gone:
 		episode.play()
-		node.set_action(action)
+		action = by
+		node.set_action(by)
 
 
 ## Ask the game to put it back to a start.

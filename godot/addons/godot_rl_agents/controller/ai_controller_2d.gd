@@ -5,15 +5,27 @@ extends Node2D
 ## Extend it, override the methods below, and give it its player with `init`. Sync finds it by the
 ## group AGENT and calls it; the game reads `needs_reset` and `heuristic`, and sets `done`.
 
+## Somebody else is to control this agent.
+signal control_changed
+## Another model is to play it.
+signal model_changed
+
 enum ControlModes { INHERIT_FROM_SYNC, HUMAN, TRAINING, ONNX_INFERENCE, RECORD_EXPERT_DEMOS }
 
 const RLEpisode := preload("episode.gd")
 const RLSpaces := preload("../agents/spaces.gd")
 
-## Who controls this agent; by default whoever Sync says.
-@export var control_mode: ControlModes = ControlModes.INHERIT_FROM_SYNC
-## The policy that plays in ONNX_INFERENCE; empty for Sync's.
-@export var onnx_model_path: String = ""
+## Who controls this agent; by default whoever Sync says. It may be set while the game runs.
+@export var control_mode: ControlModes = ControlModes.INHERIT_FROM_SYNC:
+	set(value):
+		control_mode = value
+		control_changed.emit()
+## The `.onnx` file of the policy that plays in ONNX_INFERENCE; empty for Sync's. Set it while
+## the game runs, also to the same file, and that is read and plays from then on.
+@export_file("*.onnx") var onnx_model_path: String = "":
+	set(value):
+		onnx_model_path = value
+		model_changed.emit()
 ## After how long an episode is cut off.
 @export var reset_after: int = 1000
 
@@ -29,7 +41,11 @@ const RLSpaces := preload("../agents/spaces.gd")
 ## The policy that is to learn this agent.
 @export var policy_name: String = "shared_policy"
 
-var onnx_model: RefCounted
+## A model that the game has loaded itself, to play instead of a file: a GodotRLModel or ONNXModel.
+var onnx_model: RefCounted:
+	set(value):
+		onnx_model = value
+		model_changed.emit()
 ## Who acts: "human", "model" or "demo_record".
 var heuristic: String = "human"
 ## Set when the episode has come to its end; what the agent sees then is its last observation.

@@ -15,17 +15,23 @@ extends RefCounted
 ## The output that holds actions, and the input that counts the steps of a sequence.
 const OUTPUT: String = "output"
 const LENGTHS: String = "seq_lens"
+## What trainers call the output that says how much they expect to get.
+const VALUES: Array[String] = ["value", "values", "vf_preds"]
 
 ## Why the last call failed, or "".
 var error: String = ""
 ## What samples actions; seed it to make them repeatable.
 var random: RandomNumberGenerator = RandomNumberGenerator.new()
+## How long the last prediction took.
+var duration_usec: int = 0
 
 var _plan: OnnxPlan
 var _batch: GodotRLBatch
+## For observations that are only to be tried.
+var _trial: GodotRLBatch
 var _output: int = 0
 var _task: int = -1
-var _task_result: Variant
+var _work: GodotRLWork
 
 
 func _notification(what: int) -> void:
@@ -71,6 +77,28 @@ func has_memory() -> bool:
 	return _batch != null and not _batch.memory.is_empty()
 
 
+## Why this observation cannot be given to it, or ""; also while a worker thread uses it.
+func misfit(obs: Variant) -> String:
+	if not _plan:
+		return "no model is loaded"
+	_trial.inputs([obs], [null])
+	return _trial.error
+
+
+## Of all outputs, the numbers that say actions.
+func actions_in(predicted: Dictionary) -> PackedFloat32Array:
+	return predicted.get(_plan.outputs[_output].name, PackedFloat32Array())
+
+
+## Of all outputs, how much the policy expects to get; NAN if it does not say.
+func value_in(predicted: Dictionary) -> float:
+	for name: String in VALUES:
+		var numbers: PackedFloat32Array = predicted.get(name, PackedFloat32Array())
+		if numbers:
+			return numbers[0]
+	return NAN
+
+
 ## All outputs, by name, for one observation or a list of them.
 ##
 ## `agent` is the id whose memory is used, or a list of ids, one an observation; 0, 1, 2 … if not
@@ -78,7 +106,10 @@ func has_memory() -> bool:
 ## an `error`.
 func predict(obs: Variant, agent: Variant = null) -> Variant:
 	_join()
-	return _predict(obs, agent)
+	var work: GodotRLWork = GodotRLWork.new(_plan, _batch, obs, agent)
+	work.run()
+	_note(work)
+	return work.result()
 
 
 ## Begin to predict on a worker thread; false while it still works on something.
@@ -87,7 +118,8 @@ func start(obs: Variant, agent: Variant = null) -> bool:
 		return false
 	_join()
 	var kept: Variant = obs.duplicate(true) if obs is Array or obs is Dictionary else obs
-	_task = WorkerThreadPool.add_task(_work.bind(kept, agent), true, "onnx")
+	_work = GodotRLWork.new(_plan, _batch, kept, agent)
+	_task = WorkerThreadPool.add_task(_work.run, true, "onnx")
 	return true
 
 
@@ -98,7 +130,7 @@ func is_busy() -> bool:
 ## What `start` brought, as `predict` would return it; waits where it is not done.
 func result() -> Variant:
 	_join()
-	return _task_result
+	return _work.result() if _work else null
 
 
 ## The action for an observation, by the keys of an action space as `get_action_space` has it:
@@ -138,6 +170,7 @@ func _take(source: OnnxSource, path: String) -> bool:
 		return false
 	_plan = plan
 	_batch = GodotRLBatch.new(plan)
+	_trial = GodotRLBatch.new(plan)
 	_output = maxi(output_names().find(OUTPUT), 0)
 	return true
 
@@ -145,7 +178,7 @@ func _take(source: OnnxSource, path: String) -> bool:
 func _action(predicted: Dictionary, action_space: Dictionary, is_deterministic: bool) -> Dictionary:
 	if predicted.is_empty():
 		return {}
-	var numbers: PackedFloat32Array = predicted[_plan.outputs[_output].name]
+	var numbers: PackedFloat32Array = actions_in(predicted)
 	var decoder: GodotRLActions = GodotRLActions.new(action_space, numbers.size())
 	if decoder.error:
 		error = decoder.error
@@ -153,60 +186,13 @@ func _action(predicted: Dictionary, action_space: Dictionary, is_deterministic: 
 	return decoder.decode(numbers, null if is_deterministic else random)
 
 
-func _work(obs: Variant, agent: Variant) -> void:
-	_task_result = _predict(obs, agent)
-
-
 func _join() -> void:
 	if _task >= 0:
 		WorkerThreadPool.wait_for_task_completion(_task)
 		_task = -1
+		_note(_work)
 
 
-func _predict(obs: Variant, agent: Variant) -> Variant:
-	var is_many: bool = obs is Array and (obs.is_empty() or typeof(obs[0]) >= TYPE_DICTIONARY)
-	var many: Array = obs if is_many else [obs]
-	var agents: Array = []
-	if agent is Array:
-		agents = agent
-	elif agent == null:
-		agents = range(many.size())
-	else:
-		agents = [agent]
-	error = ""
-	if not _plan:
-		error = "no model is loaded"
-	elif agents.size() != many.size():
-		error = "%d agents for %d observations" % [agents.size(), many.size()]
-	var results: Array[Dictionary] = []
-	if not error and many:
-		results = _run(many, agents)
-	if is_many:
-		return results
-	return results[0] if results else {}
-
-
-## All agents in one run where the model allows it, else one after another.
-func _run(many: Array, agents: Array) -> Array[Dictionary]:
-	if _batch.is_free or many.size() == 1:
-		return _run_batch(many, agents)
-	var results: Array[Dictionary] = []
-	for index: int in many.size():
-		results.append_array(_run_batch([many[index]], [agents[index]]))
-		if error:
-			return []
-	return results
-
-
-func _run_batch(many: Array, agents: Array) -> Array[Dictionary]:
-	var given: Array[OnnxTensor] = _batch.inputs(many, agents)
-	error = _batch.error
-	if error:
-		return []
-	var made: Array[OnnxTensor] = _plan.run(given)
-	error = _plan.error
-	if error:
-		return []
-	var results: Array[Dictionary] = _batch.outputs(made, agents)
-	error = _batch.error
-	return results
+func _note(work: GodotRLWork) -> void:
+	error = work.error
+	duration_usec = work.duration_usec

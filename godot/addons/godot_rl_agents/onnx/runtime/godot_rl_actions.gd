@@ -3,43 +3,66 @@ extends RefCounted
 ## A policy's numbers as actions: logits of discrete actions, means of continuous ones, in the order
 ## of the action space's keys. RLlib's policies put the logarithms of the spreads after the means.
 
+## Far below what any policy says.
+const LEAST: float = -1e30
+
 var error: String = ""
+## How many numbers the policy gives.
+var numbers: int = 0
 
 var _space: Dictionary
 var _has_spreads: bool = false
 
 
 ## Args: the space as `get_action_space` has it, and how many numbers the policy gives.
-func _init(action_space: Dictionary, numbers: int) -> void:
+func _init(action_space: Dictionary, given: int) -> void:
 	_space = action_space
+	numbers = given
 	var means: int = 0
 	var total: int = 0
-	for key: String in action_space:
+	for key: Variant in action_space:
 		var part: Dictionary = action_space[key]
 		total += int(part["size"])
 		means += int(part["size"]) if part["action_type"] == "continuous" else 0
 	_has_spreads = means > 0 and numbers == total + means
 	if numbers != total and not _has_spreads:
 		error = "the model gives %d numbers, the action space needs %d" % [numbers, total]
+		error += " (%s)" % describe(action_space)
+		if means:
+			error += ", or %d with spreads" % (total + means)
 
 
-## The actions by key; drawn where there is a generator, else the most likely.
-func decode(numbers: PackedFloat32Array, random: RandomNumberGenerator = null) -> Dictionary:
+## An action space in words: "move: 2 continuous, kick: 3 discrete".
+static func describe(action_space: Dictionary) -> String:
+	var parts: PackedStringArray = []
+	for key: Variant in action_space:
+		parts.append(
+			"%s: %d %s" % [key, action_space[key]["size"], action_space[key]["action_type"]]
+		)
+	return ", ".join(parts)
+
+
+## The actions by key; drawn where there is a generator, else the most likely. A mask says for
+## every choice of a discrete action whether it is allowed; one that allows nothing does not count.
+func decode(
+	said: PackedFloat32Array, random: RandomNumberGenerator = null, mask: Dictionary = {}
+) -> Dictionary:
 	var actions: Dictionary = {}
 	var at: int = 0
-	for key: String in _space:
+	for key: Variant in _space:
 		var size: int = _space[key]["size"]
-		var part: PackedFloat32Array = numbers.slice(at, at + size)
+		var part: PackedFloat32Array = said.slice(at, at + size)
 		at += size
 		if _space[key]["action_type"] == "continuous":
 			if _has_spreads:
-				_spread(part, numbers.slice(at, at + size), random)
+				_spread(part, said.slice(at, at + size), random)
 				at += size
 			for index: int in size:
-				part[index] = clampf(part[index], -1.0, 1.0)
+				part[index] = 0.0 if is_nan(part[index]) else clampf(part[index], -1.0, 1.0)
 			actions[key] = Array(part)
-		else:
-			actions[key] = _drawn(part, random) if random else _largest(part)
+			continue
+		_forbid(part, mask.get(key))
+		actions[key] = _drawn(part, random) if random else _largest(part)
 	return actions
 
 
@@ -48,6 +71,21 @@ func _spread(
 ) -> void:
 	for index: int in means.size() if random else 0:
 		means[index] += random.randfn() * exp(log_spreads[index])
+
+
+## Choices that are not allowed are never taken; where a number is none, only if nothing else is.
+func _forbid(logits: PackedFloat32Array, allowed: Variant) -> void:
+	var mask: Array = Array(allowed) if allowed != null else []
+	var has_mask: bool = mask.size() == logits.size() and mask.any(_is_true)
+	for index: int in logits.size():
+		if has_mask and not mask[index]:
+			logits[index] = -INF
+		else:
+			logits[index] = LEAST if is_nan(logits[index]) else clampf(logits[index], LEAST, -LEAST)
+
+
+static func _is_true(choice: Variant) -> bool:
+	return bool(choice)
 
 
 func _largest(logits: PackedFloat32Array) -> int:

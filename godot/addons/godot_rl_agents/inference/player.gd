@@ -1,0 +1,73 @@
+extends RefCounted
+## An agent that a policy plays: what it saw and did last, and whether its episode is a new one.
+
+const Agent := preload("../agents/agent.gd")
+
+var agent: Agent
+## What plays it.
+var model: GodotRLModel
+## What that said last, by output; empty before it said anything.
+var said: Dictionary = {}
+## What it was given from one decision to the next.
+var reward: float = 0.0
+## Whether its episode began after the last decision.
+var is_new: bool = true
+
+var _actions: GodotRLActions
+## The episode of the last decision.
+var _episode: int = 0
+
+
+func _init(of: Node, id: int, game_seed: int) -> void:
+	agent = Agent.new(of, id, game_seed)
+	agent.episode.keeps_ends = false
+	agent.episode.clear()
+
+
+## Be played by this model from now on. What does not fit, and then nothing changes, or "".
+func take(other: GodotRLModel) -> String:
+	var problem: String = agent.problem if agent.problem else other.misfit(agent.see())
+	if problem:
+		return problem
+	var size: int = other.output_size()
+	if size == 0:
+		size = other.actions_in(other.predict(agent.seen, agent.id)).size()
+		problem = other.error
+		other.reset(agent.id)
+	var actions: GodotRLActions = GodotRLActions.new(agent.spaces.action_space, size)
+	problem = problem if problem else actions.error
+	if not problem:
+		model = other
+		_actions = actions
+		said = {}
+		is_new = true
+	return problem
+
+
+## Take its reward, and note whether its episode is over; games may say so only then.
+func reckon() -> void:
+	reward = agent.take_reward()
+	if agent.node.get_done() or agent.node.get("truncated") == true:
+		agent.episode.begin_next()
+		agent.episode.forget_end()
+	is_new = is_new or agent.episode.number != _episode
+
+
+## It is decided upon.
+func settle() -> void:
+	agent.episode.play()
+	_episode = agent.episode.number
+	is_new = false
+
+
+## Do what its model says, drawn where there is a generator. False if that is no action.
+func act(by: Dictionary, random: RandomNumberGenerator) -> bool:
+	var numbers: PackedFloat32Array = model.actions_in(by)
+	if numbers.size() != _actions.numbers:
+		return false
+	said = by
+	agent.act(_actions.decode(numbers, random, agent.mask()))
+	for number: float in numbers:
+		# What is no number would stay in a memory for good.
+		is_new = is_new or is_nan(number)
+	return true

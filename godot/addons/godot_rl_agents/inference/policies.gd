@@ -1,0 +1,223 @@
+extends RefCounted
+## All agents that ONNX models play, by model: Sync's, an agent's own, or one that the game loaded.
+
+const Player := preload("player.gd")
+const Policy := preload("policy.gd")
+
+## The model of those who name none.
+var usual_path: String = ""
+## What the episodes' seeds, and what is drawn, are made from.
+var game_seed: int = 0
+## Whether somebody cannot be played any longer.
+var has_lost: bool = false
+
+var _next_id: int
+## Those that play somebody.
+var _policies: Array[Policy] = []
+## What was opened, by its path, or by the model that a game gave.
+var _opened: Dictionary[Variant, Policy] = {}
+## By the node's instance.
+var _players: Dictionary[int, Player] = {}
+## What could not play whom, by the node's instance.
+var _refused: Dictionary[int, Variant] = {}
+var _told: Dictionary[String, bool] = {}
+## Let go while their threads were at work.
+var _retired: Array[Policy] = []
+var _ticks_left: int = 0
+## Whether everyone's rewards are taken for this decision.
+var _are_reckoned: bool = false
+
+
+func _init(first_id: int) -> void:
+	_next_id = first_id
+
+
+## All who are played.
+func players() -> Array[Player]:
+	return _players.values()
+
+
+## Who plays it.
+func policy_of(player: Player) -> Policy:
+	for policy: Policy in _policies:
+		if policy.model == player.model:
+			return policy
+	return null
+
+
+## Let this node be played by its model; false, and it is said why, if that cannot be.
+func admit(node: Node) -> bool:
+	var number: int = node.get_instance_id()
+	var source: Variant = _source_of(node)
+	var player: Player = _players.get(number)
+	if number in _refused and is_same(_refused[number], source):
+		return player != null
+	if source not in _opened:
+		_opened[source] = _open(source)
+	var policy: Policy = _opened[source]
+	if player and player.model == policy.model:
+		return true
+	var fresh: Player = player
+	if not fresh and not policy.problem:
+		fresh = Player.new(node, _next_id, game_seed)
+	var problem: String = policy.problem if policy.problem else _appoint(fresh, policy)
+	if problem:
+		_refused[number] = source
+		_tell(node, policy.name, problem, player != null)
+		if fresh and not player:
+			fresh.agent.release()
+	elif not player:
+		_players[number] = fresh
+		_next_id += 1
+	return number in _players
+
+
+## Only these are here; whoever is not is let go, and so are models that play nobody.
+func keep(present: Dictionary[int, bool]) -> void:
+	has_lost = false
+	for number: int in _players.keys():
+		if number not in present:
+			_dismiss(_players[number])
+			_players.erase(number)
+	var idle: Array[Policy] = _policies.filter(_plays_nobody)
+	for policy: Policy in idle:
+		_policies.erase(policy)
+	_retired.assign((_retired + idle).filter(_is_at_work))
+	for source: Variant in _opened.keys():
+		if _opened[source] not in _policies:
+			_opened.erase(source)
+	for number: int in _refused.keys():
+		if not is_instance_id_valid(number):
+			_refused.erase(number)
+
+
+## The model of this node, or Sync's, is another one or was changed: it is opened again.
+func reopen(node: Node = null) -> void:
+	var source: Variant = _source_of(node) if node else usual_path
+	_opened.erase(source)
+	if node:
+		_refused.erase(node.get_instance_id())
+	else:
+		_refused.clear()
+	for told: String in _told.keys():
+		if source is String and told.begins_with(source):
+			_told.erase(told)
+
+
+## Whether the game should have a tick to carry out resets; once for every reset.
+func awaits_reset() -> bool:
+	var awaits: bool = false
+	for player: Player in _players.values():
+		awaits = player.agent.awaits_reset() or awaits
+	return awaits
+
+
+## A tick begins; every `action_repeat` ticks all are decided upon. Resets have their tick before.
+func tick(action_repeat: int, is_deterministic: bool, on_a_thread: bool) -> void:
+	_ticks_left -= 1
+	if _ticks_left > 0 or awaits_reset():
+		return
+	if not _are_reckoned:
+		_reckon()
+		if awaits_reset():
+			return
+	_ticks_left = action_repeat
+	decide(is_deterministic, on_a_thread)
+
+
+## All see, then all act.
+func decide(is_deterministic: bool, on_a_thread: bool) -> void:
+	if not _are_reckoned:
+		_reckon()
+	_are_reckoned = false
+	for policy: Policy in _policies:
+		policy.observe()
+	for policy: Policy in _policies:
+		policy.think(on_a_thread)
+	for policy: Policy in _policies:
+		policy.act(is_deterministic)
+		for player: Player in policy.lost:
+			_lose(player, policy)
+		policy.lost.clear()
+
+
+func _reckon() -> void:
+	_are_reckoned = true
+	for player: Player in _players.values():
+		player.reckon()
+
+
+## What is to play it: a model that the game gave, or a path.
+func _source_of(node: Node) -> Variant:
+	var given: Variant = node.get("onnx_model")
+	if given is ONNXModel:
+		return given.model
+	if given is GodotRLModel:
+		return given
+	var path: String = str(node.get("onnx_model_path")) if "onnx_model_path" in node else ""
+	path = path if path else usual_path
+	if path.begins_with("uid://") and ResourceUID.has_id(ResourceUID.text_to_id(path)):
+		return ResourceUID.get_id_path(ResourceUID.text_to_id(path))
+	return path
+
+
+func _open(source: Variant) -> Policy:
+	if source is GodotRLModel:
+		return Policy.new(source, "the model that the game gave it")
+	var model: GodotRLModel = GodotRLModel.new()
+	model.random.seed = hash([game_seed, source])
+	if source:
+		model.load(source)
+	else:
+		model.error = "there is no onnx_model_path, neither its own nor Sync's"
+	return Policy.new(model, source if source else "a model")
+
+
+## Hand an agent to a policy; what does not fit, or "".
+func _appoint(player: Player, policy: Policy) -> String:
+	var before: Policy = policy_of(player)
+	var problem: String = player.take(policy.model)
+	if not problem:
+		if before:
+			before.remove(player)
+		if policy not in _policies:
+			_policies.append(policy)
+		policy.players.append(player)
+	return problem
+
+
+func _dismiss(player: Player) -> void:
+	policy_of(player).remove(player)
+	player.model = null
+	player.agent.release()
+
+
+func _lose(player: Player, policy: Policy) -> void:
+	var node: Node = player.agent.node
+	_refused[node.get_instance_id()] = _source_of(node)
+	_tell(node, policy.name, policy.lost[player], false)
+	_players.erase(node.get_instance_id())
+	_dismiss(player)
+	has_lost = true
+
+
+## Once for every model and every reason.
+func _tell(node: Node, model: String, problem: String, is_still_played: bool) -> void:
+	if "%s: %s" % [model, problem] in _told:
+		return
+	_told["%s: %s" % [model, problem]] = true
+	var instead: String = "the model before goes on" if is_still_played else "people play it"
+	push_error(
+		(
+			"Godot RL Agents: %s cannot be played by %s: %s; %s"
+			% [node.get_path(), model, problem.trim_prefix(model + ": "), instead]
+		)
+	)
+
+
+static func _plays_nobody(policy: Policy) -> bool:
+	return policy.players.is_empty()
+
+
+static func _is_at_work(policy: Policy) -> bool:
+	return policy.model.is_busy()

@@ -1,0 +1,103 @@
+extends RefCounted
+## A model and the agents that it plays: all are decided upon in one run.
+##
+## On a worker thread a decision takes effect when the next one is due. Whoever began a new episode
+## meanwhile does not get it, and as long as the thread is not done everyone goes on as before.
+
+const Player := preload("player.gd")
+
+## The path of its file, or what else to call it.
+var name: String
+var model: GodotRLModel
+## Why it cannot be run, or "".
+var problem: String = ""
+var players: Array[Player] = []
+## Those whom it cannot go on playing, and why.
+var lost: Dictionary[Player, String] = {}
+
+## Those who are thought about on the thread.
+var _asked: Array[Player] = []
+## Those for whom it is known what to do, and that.
+var _answered: Array[Player] = []
+var _answers: Array = []
+var _is_thinking: bool = false
+## Those who left, and are to be forgotten.
+var _left: Array[int] = []
+
+
+func _init(of: GodotRLModel, called: String) -> void:
+	model = of
+	name = called
+	if not model.is_loaded():
+		problem = model.error if model.error else "no model is loaded"
+
+
+func remove(player: Player) -> void:
+	players.erase(player)
+	_left.append(player.agent.id)
+
+
+## Look at all, and forget what was before the episodes that are new.
+func observe() -> void:
+	_is_thinking = model.is_busy()
+	if _is_thinking:
+		return
+	if _asked:
+		_take(model.result(), _asked)
+		_asked = []
+	for id: int in _left:
+		model.reset(id)
+	_left.clear()
+	for player: Player in players:
+		player.agent.see()
+		if player.is_new:
+			model.reset(player.agent.id)
+
+
+func think(on_a_thread: bool) -> void:
+	if _is_thinking or players.is_empty():
+		return
+	var seen: Array = []
+	var ids: Array = []
+	for player: Player in players:
+		player.settle()
+		seen.append(player.agent.seen)
+		ids.append(player.agent.id)
+	if on_a_thread:
+		_asked = players.duplicate()
+		model.start(seen, ids)
+	else:
+		_take(model.predict(seen, ids), players)
+
+
+func act(is_deterministic: bool) -> void:
+	var random: RandomNumberGenerator = null if is_deterministic else model.random
+	for place: int in _answered.size():
+		var player: Player = _answered[place]
+		if player.model == model and not player.act(_answers[place], random):
+			lost[player] = "it gives another number of outputs than before"
+	_answered = []
+
+
+## What was thought; it is nothing to those whose episode is a new one.
+func _take(answers: Array, who: Array[Player]) -> void:
+	_answers = []
+	_answered = []
+	if model.error:
+		_blame(model.error)
+		return
+	for place: int in who.size():
+		if not who[place].is_new:
+			_answers.append(answers[place])
+			_answered.append(who[place])
+
+
+## Find those whose observations the model cannot take; where it is nobody's, it is everybody's.
+func _blame(error: String) -> void:
+	for player: Player in players:
+		var misfit: String = model.misfit(player.agent.seen)
+		if misfit:
+			lost[player] = misfit
+	if lost.is_empty():
+		for player: Player in players:
+			lost[player] = error

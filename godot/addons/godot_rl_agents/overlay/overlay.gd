@@ -1,0 +1,63 @@
+extends CanvasLayer
+## Over the game: what one agent sees, does and expects. Tab goes to the next agent, with Shift to
+## the one before. Sync adds it when it is first asked for; while it is hidden it does nothing.
+
+const Crew := preload("../agents/crew.gd")
+const Sheet := preload("sheet.gd")
+const Subject := preload("subject.gd")
+const ABOVE_THE_GAME: int = 127
+
+var _crew: Crew
+var _sheet: Sheet = Sheet.new()
+## The node of the agent that is shown.
+var _chosen: Node
+
+
+func _init(crew: Crew, key: Key) -> void:
+	_crew = crew
+	_sheet.hint = "%s hides it, Tab shows the next" % OS.get_keycode_string(key)
+	layer = ABOVE_THE_GAME
+	process_mode = Node.PROCESS_MODE_ALWAYS
+	process_physics_priority = 1 << 29
+	add_child(_sheet)
+
+
+func _ready() -> void:
+	_look()
+
+
+func _physics_process(_delta: float) -> void:
+	_look()
+
+
+func _input(event: InputEvent) -> void:
+	if event is InputEventKey and event.keycode == KEY_TAB and event.is_pressed():
+		_go(-1 if event.shift_pressed else 1)
+		get_viewport().set_input_as_handled()
+
+
+## Show it if it is hidden, and hide it if it is shown.
+func toggle() -> void:
+	visible = not visible
+	set_physics_process(visible)
+	set_process_input(visible)
+	if visible:
+		_look()
+
+
+func _go(steps: int) -> void:
+	var nodes: Array[Node] = Subject.nodes(_crew)
+	if nodes:
+		_chosen = nodes[posmod(nodes.find(_chosen) + steps, nodes.size())]
+	_look()
+
+
+func _look() -> void:
+	var nodes: Array[Node] = Subject.nodes(_crew)
+	var index: int = nodes.find(_chosen) if is_instance_valid(_chosen) else -1
+	if index < 0 and nodes:
+		index = 0
+		_chosen = nodes[0]
+	_sheet.subject = Subject.new(_crew, _chosen) if nodes else null
+	_sheet.place = "%d of %d" % [index + 1, nodes.size()] if nodes else "no agents"
+	_sheet.queue_redraw()

@@ -1,0 +1,72 @@
+extends RefCounted
+## One agent as the overlay shows it: who plays it, what it sees, does and expects.
+
+const Crew := preload("../agents/crew.gd")
+const Agent := preload("../agents/agent.gd")
+const Player := preload("../inference/player.gd")
+const Policy := preload("../inference/policy.gd")
+const NOTHING: String = "–"
+
+var name: String
+var policy: String
+## Who plays it, in words.
+var by: String
+var seen: Dictionary = {}
+## By action; a choice, or numbers.
+var action: Dictionary = {}
+var reward: float = 0.0
+var episode: String = NOTHING
+## What its policy expects to get from now on.
+var value: String = NOTHING
+## How long its policy thought, and for how many.
+var thought: String = NOTHING
+
+
+## All agents, in the order in which the overlay goes through them.
+static func nodes(crew: Crew) -> Array[Node]:
+	var found: Array[Node] = []
+	for player: Player in crew.policies.players():
+		found.append(player.agent.node)
+	for agent: Agent in crew.roster.agents:
+		if not agent.is_gone:
+			found.append(agent.node)
+	return found + crew.people
+
+
+func _init(crew: Crew, node: Node) -> void:
+	var scene: Node = node.get_tree().current_scene
+	name = str(scene.get_path_to(node) if scene and scene.is_ancestor_of(node) else node.get_path())
+	policy = str(node.get("policy_name")) if "policy_name" in node else NOTHING
+	if "_rl_episode" in node:
+		episode = "%d, tick %d" % [node._rl_episode.number + 1, node.n_steps]
+	for player: Player in crew.policies.players():
+		if player.agent.node == node:
+			_read_player(player, crew.policies.policy_of(player))
+			return
+	for agent: Agent in crew.roster.agents:
+		if agent.node == node:
+			_read_agent(agent)
+			by = "a trainer"
+			return
+	by = "people"
+	seen = node.get_obs()
+	reward = node.get_reward()
+	if node.has_method("get_action") and node.get_action():
+		action = {"all": node.get_action()}
+
+
+func _read_agent(agent: Agent) -> void:
+	seen = agent.seen
+	action = agent.action
+	reward = agent.episode.reward + agent.node.reward if "reward" in agent.node else 0.0
+
+
+func _read_player(player: Player, by_policy: Policy) -> void:
+	_read_agent(player.agent)
+	by = by_policy.name.get_file()
+	reward = player.reward
+	var expected: float = player.model.value_in(player.said)
+	value = NOTHING if is_nan(expected) else "%.3f" % expected
+	thought = "%.2f ms" % (player.model.duration_usec / 1000.0)
+	if by_policy.players.size() > 1:
+		thought += " for %d agents" % by_policy.players.size()

@@ -70,6 +70,9 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("godot", "probe"): Verb(
         "estragon.godot.rl.probe", "GodotProbe", "play any game at random, and say what is noticed"
     ),
+    ("export", "tag"): Verb(
+        "estragon.jobs.export_tag", "ExportTag", "trained policies as checked .onnx files"
+    ),
     ("onnx", "run"): Verb("estragon.export.commands", "RunModel", "run a .onnx file once"),
     ("onnx", "compare"): Verb(
         "estragon.export.commands", "CompareModel", "a .onnx file in Godot and in onnxruntime"

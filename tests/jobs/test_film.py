@@ -14,7 +14,8 @@ from estragon.cli import main
 from estragon.godot.find import require_godot
 from estragon.interrupts import StopRequest
 from estragon.jobs.film import film_name
-from estragon.jobs.filmed_run import find_run, read_run
+from estragon.jobs.filmed_run import read_run
+from estragon.jobs.kept_run import find_run
 from estragon.learn.checkpoint import load_checkpoint, save_checkpoint
 from estragon.learn.ladder import Ladder
 from estragon.learn.opponents import RoleChoice

@@ -35,7 +35,7 @@ class MakeFilm:
 
     def run(self) -> None:
         """Make it, and tell."""
-        from estragon.jobs.filmed_run import find_run
+        from estragon.jobs.kept_run import find_run
 
         folder = find_run(self.run_name)
         output = film_name(Path()) if self.output is None else self.output

@@ -1,6 +1,5 @@
 """A training run as its film needs it: the game, the players of some stages, and the facts."""
 
-import contextlib
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from estragon.errors import UserError
-from estragon.learn.checkpoint import NOT_A_CHECKPOINT, damaged, load_checkpoint
+from estragon.jobs.kept_run import KeptStage, read_stages
 from estragon.learn.ladder import PAIRINGS
 from estragon.learn.opponents import LEAGUE
 from estragon.learn.run_folder import RunFolder
 from estragon.learn.self_play import Task
-from estragon.learn.session import task_from
-from estragon.show.charts.commands import latest_run
 from estragon.show.charts.cross_play import CrossPlay, read_cross_play
 from estragon.show.charts.table import Table, read_table
 from estragon.show.film.facts import RoleCurve, RunFacts, StageFacts
@@ -39,49 +36,27 @@ class FilmedRun:
     """Of every policy that plays."""
 
 
-def find_run(name: str | None) -> RunFolder:
-    """A run by its folder or its id; the latest if none is named."""
-    if name is not None:
-        with contextlib.suppress(UserError):
-            return RunFolder.find(Path(), name)
-        raise UserError(f"--run {name}: no run with a checkpoint there; look in trainer/logs/runs")
-    path = latest_run()
-    if not (path / "state.pt").is_file():
-        raise UserError(f"the latest run, {path}, has no checkpoint; name another with --run")
-    return RunFolder(Path(), path)
-
-
 def read_run(folder: RunFolder) -> FilmedRun:
     """Read a run that has come to its first stage at least."""
-    saved = load_checkpoint(folder.state)
-    try:
-        task = task_from(saved["task"])
-        kept = [
-            (str(name), int(updates), int(steps), [str(role) for role in roles])
-            for name, updates, steps, roles in saved["stages"]
-        ]
-    except NOT_A_CHECKPOINT as error:
-        raise damaged(folder.state) from error
-    if not kept:
-        raise UserError(f"{folder.path}: no stage is finished yet; let the training run on")
+    task, kept = read_stages(folder)
     places = np.linspace(0, len(kept) - 1, min(STAGES_SHOWN, len(kept))).astype(int)
     shown = [kept[place] for place in places]
-    facts = _run_facts(folder, task, [(name, steps) for name, _, steps, _ in shown])
+    facts = _run_facts(folder, task, [(stage.name, stage.agent_steps) for stage in shown])
     files: list[Path] = []
     stages = []
-    for about, (_, updates, _, roles) in zip(facts.stages, shown, strict=True):
-        seeker, hider = (_player(folder, task, role, updates, roles, files) for role in ROLES)
+    for about, stage in zip(facts.stages, shown, strict=True):
+        seeker, hider = (_player(folder, task, role, stage, files) for role in ROLES)
         stages.append(Stage(about, seeker, hider))
     return FilmedRun(task, facts, stages, _digest(files))
 
 
 def _player(
-    folder: RunFolder, task: Task, role: Role, updates: int, roles: list[str], files: list[Path]
+    folder: RunFolder, task: Task, role: Role, stage: KeptStage, files: list[Path]
 ) -> Player:
     """Who plays a role: the stage's own policy, or the opponent that the other one learned with."""
     spec = task.opponent
-    if role in roles:
-        spec = str(folder.checkpoint(role, updates, ".npz"))
+    if role in stage.roles:
+        spec = str(folder.checkpoint(role, stage.updates, ".npz"))
     elif (opponent := folder.path / Path(spec).name).is_file():
         spec = str(opponent)
     if not spec.startswith("bot:"):

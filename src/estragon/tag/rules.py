@@ -1,5 +1,6 @@
 """Every number of the tag game, read from `godot/tag/rules.json` and checked."""
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -146,6 +147,11 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     def jump_height_m(self) -> float:
         """How high the feet rise in a jump."""
         return self.agent.jump_speed_mps**2 / (2.0 * self.physics.gravity_mps2)
+
+    @property
+    def digest(self) -> str:
+        """Sixteen digits that change whenever a number of the game does."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
 
     def field(self, name: str) -> slice:
         """Where an observation field lies, for example `rules.field("velocity")`."""

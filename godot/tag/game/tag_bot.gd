@@ -1,5 +1,5 @@
 class_name TagBot
-extends RefCounted
+extends TagPlayer
 ## Scripted players: functions of the observation and nothing more, the same actions as in Python.
 
 enum Kind { RANDOM, CHASER, EVADER }
@@ -41,7 +41,6 @@ func _init(which: Kind, rules: TagRules) -> void:
 		_compass_z.append(TagSeries.sine(turn))
 
 
-## The action (move_x, move_z, jump) for an observation.
 func act(obs: PackedFloat32Array) -> PackedFloat32Array:
 	if kind == Kind.RANDOM:
 		return _act_randomly(obs)

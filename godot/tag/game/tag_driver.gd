@@ -2,7 +2,8 @@ class_name TagDriver
 extends Node
 ## Who commands the agents of a game, and is told when a decision has been played.
 ##
-## A person and bots (TagPlayers), Python through a channel (TagLockstep), or a server (RLEnv).
+## A person, bots and policies (TagPlayers), the latter alone (TagContest), Python through a channel
+## (TagLockstep), or a server (RLEnv).
 
 var game: TagGame
 

@@ -3,8 +3,8 @@ extends TagStage
 ## The game: arenas on a centred grid, and a driver who commands the agents in them.
 ##
 ## Each decision is sense, decide, move, in that order, in whole ticks; no rule reads a clock.
-## Played by a person and bots, by a server if `live` is wanted, or from Python when the game was
-## started with `--channel=PORT`.
+## Played by a person, bots and policies, by a server if `live` is wanted, or from Python when the
+## game was started with `--channel=PORT`.
 
 ## Free ground between two arenas.
 const SPACING_M: float = 4.0
@@ -116,6 +116,9 @@ func _set_up() -> String:
 func _choose_driver() -> String:
 	if options.text("channel"):
 		driver = TagLockstep.new()
+		return ""
+	if options.number("matches") > 0:
+		driver = TagContest.new()
 		return ""
 	var complaint: String = live.prepare(options, rules) if live else ""
 	driver = live if live and live.is_wanted() else TagPlayers.new()

@@ -14,6 +14,8 @@ const DEFAULTS: Dictionary[String, String] = {
 	"play": "",
 	"seeker": "bot:chaser",
 	"hider": "bot:evader",
+	"level": "",
+	"matches": "0",
 	"channel": "",
 	"live": "0",
 	"server": "",
@@ -45,6 +47,7 @@ const VARIABLES: Dictionary[String, String] = {
 const ON: PackedStringArray = ["1", "true", "yes", "on"]
 const OFF: PackedStringArray = ["", "0", "false", "no", "off"]
 const MOST_ARENAS: int = 1024
+const MOST_MATCHES: int = 1000000
 const MOST_FRAMES: int = 999999
 const MOST_FPS: int = 240
 const SLOWEST: float = 0.1
@@ -81,6 +84,11 @@ static func of(words: PackedStringArray, settings: Dictionary[String, String]) -
 
 func text(name: String) -> String:
 	return _values[name]
+
+
+## Change an option.
+func put(name: String, value: String) -> void:
+	_values[name] = value
 
 
 func number(name: String) -> int:
@@ -122,6 +130,7 @@ func _check() -> void:
 	_check_number("seed", 0, 0xFFFFFFFF)
 	_check_number("first-arena", 0, 0xFFFFFFFF)
 	_check_number("first-seeker", 0, 1)
+	_check_number("matches", 0, MOST_MATCHES)
 	_check_number("record-fps", 1, MOST_FPS)
 	_check_number("first-frame", 0, MOST_FRAMES)
 	for name: String in ["live", "log-trajectories", "record", "keep-frames", "hud"]:
@@ -141,7 +150,7 @@ func _check() -> void:
 	if not _values.play in ["", "nobody", "seeker", "hider"]:
 		_fail("--play: expected seeker, hider or nobody, got '%s'" % _values.play)
 	for role: String in ["seeker", "hider"]:
-		if not TagBot.NAMES.has(_values[role]):
+		if _values[role].begins_with("bot:") and not TagBot.NAMES.has(_values[role]):
 			var known: String = ", ".join(TagBot.NAMES.keys())
 			_fail("--%s: no bot '%s'; there are %s" % [role, _values[role], known])
 

@@ -1,10 +1,10 @@
 class_name TagPlayers
 extends TagDriver
-## A person and bots: after an episode an arena rests for a moment, so that one sees who won.
+## A person, bots and policies: after an episode an arena rests for a moment, so that one sees who won.
 
 const REST_TICKS: int = 90
 
-var _bots: Dictionary[String, TagBot] = {}
+var _pair: TagPair
 ## The role that a person plays, or "nobody".
 var _persons_role: String
 ## Which agent of the first arena a person plays, or -1.
@@ -21,14 +21,15 @@ func take_charge(of: TagGame) -> String:
 	_person = ["seeker", "hider"].find(_persons_role)
 	if _person >= 0 and game.arenas[0].game.first_seeker == 1:
 		_person = 1 - _person
-	for role: String in ["seeker", "hider"]:
-		_bots[role] = TagBot.new(TagBot.NAMES[options.text(role)], game.rules)
+	_pair = TagPair.new(options, game.rules)
+	for role: String in TagPair.ROLES:
 		game.players[role] = name_of(role)
 	_rested.resize(game.arenas.size())
-	return ""
+	return _pair.error
 
 
 func decide() -> bool:
+	var playing: Array[TagMatch] = []
 	for index: int in game.arenas.size():
 		var played: TagMatch = game.arenas[index].game
 		if played.end != TagMatch.End.GOING_ON:
@@ -37,7 +38,12 @@ func decide() -> bool:
 				continue
 			game.begin_next(index)
 		_rested[index] = 0
-		played.command(action(index, 0), action(index, 1))
+		playing.append(played)
+	var actions: Array[PackedFloat32Array] = _pair.act_all(playing)
+	for index: int in playing.size():
+		if _person >= 0 and playing[index] == game.arenas[0].game:
+			actions[2 * index + _person] = TagInput.action()
+		playing[index].command(actions[2 * index], actions[2 * index + 1])
 	return true
 
 
@@ -50,9 +56,9 @@ func name_of(role: String) -> String:
 	return "you" if _persons_role == role else game.options.text(role)
 
 
-## What an agent's player does: the person, or the bot of its role.
+## What an agent's player does: the person, or whoever has its role.
 func action(index: int, agent: int) -> PackedFloat32Array:
 	if index == 0 and agent == _person:
 		return TagInput.action()
 	var played: TagMatch = game.arenas[index].game
-	return _bots[TagLook.role_of(played, agent)].act(played.observations[agent])
+	return _pair.act(TagLook.role_of(played, agent), played.observations[agent])

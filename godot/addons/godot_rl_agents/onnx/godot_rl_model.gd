@@ -20,6 +20,8 @@ const VALUES: Array[String] = ["value", "values", "vf_preds"]
 
 ## Why the last call failed, or "".
 var error: String = ""
+## What the model's maker wrote beside the graph, by key.
+var metadata: Dictionary[String, String] = {}
 ## What samples actions; seed it to make them repeatable.
 var random: RandomNumberGenerator = RandomNumberGenerator.new()
 ## How long the last prediction took.
@@ -169,6 +171,7 @@ func _take(source: OnnxSource, path: String) -> bool:
 	if error:
 		return false
 	_plan = plan
+	metadata = file.metadata
 	_batch = GodotRLBatch.new(plan)
 	_trial = GodotRLBatch.new(plan)
 	_output = maxi(output_names().find(OUTPUT), 0)

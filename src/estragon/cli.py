@@ -49,6 +49,7 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "search for the hyper-parameters that a game is learned best with",
         underscores=True,
     ),
+    ("play",): Verb("estragon.jobs.play", "Play", "you against a trained agent, in a window"),
     ("live",): Verb("estragon.jobs.live", "Live", "Godot plays, Python learns, over a WebSocket"),
     ("eval", "tag"): Verb(
         "estragon.jobs.eval_tag", "PlayMatches", "play bots and policies against each other"

@@ -35,6 +35,11 @@ def layouts_folder() -> Path:
     return godot_project() / "tag" / "layouts"
 
 
+def policies_folder() -> Path:
+    """The folder of the trained policies that come with the game."""
+    return godot_project() / "tag" / "policies"
+
+
 def home() -> Path:
     """Estragon's own cache folder: `ESTRAGON_HOME`, or the platform's user cache."""
     if chosen := os.environ.get("ESTRAGON_HOME"):

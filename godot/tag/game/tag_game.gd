@@ -106,7 +106,8 @@ func _set_up() -> String:
 		complaint = _add_arenas()
 	if complaint:
 		return complaint
-	title = options.text("title")
+	if options.text("title"):
+		title = options.text("title")
 	if not driver.get_parent():
 		add_child(driver)
 	complaint = driver.take_charge(self)

@@ -1,6 +1,7 @@
 class_name TagPlayers
 extends TagDriver
-## A person, bots and policies: after an episode an arena rests for a moment, so that one sees who won.
+## A person, bots and policies: after an episode an arena rests for a moment, so that one sees who
+## won.
 
 const REST_TICKS: int = 90
 

@@ -6,6 +6,8 @@ extends Node3D
 
 signal episode_began(arena: int, game: TagMatch)
 signal episode_ended(arena: int, game: TagMatch)
+## Others play from now on: what was won before does not count.
+signal players_changed
 
 ## A headline, such as how long the two have trained; shown where there is one.
 var title: String = ""

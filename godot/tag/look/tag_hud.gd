@@ -44,6 +44,7 @@ func watch(stage: TagStage, keys: String) -> void:
 	_stage = stage
 	_keys.text = keys
 	stage.episode_ended.connect(_on_episode_ended)
+	stage.players_changed.connect(_score.fill.bind(0))
 
 
 func _show_time(game: TagMatch) -> void:

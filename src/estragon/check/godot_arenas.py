@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-import msgspec
 import numpy as np
 
 from estragon import paths
 from estragon.errors import UserError
-from estragon.files import write_json
 from estragon.godot.lockstep import Lockstep
 from estragon.tag.arenas import Results
-from estragon.tag.layout import Layout
+from estragon.tag.layout import Layout, write_layouts
 from estragon.tag.rewards import TERMS
 from estragon.tag.rules import ACTION_SIZE, AGENTS, Rules
 from estragon.tag.state import AGENT
@@ -108,14 +106,9 @@ class GodotArenas:
         self._folder.cleanup()
 
     def _options(self, layouts: Sequence[Layout], seed: int, rules_file: Path | None) -> list[str]:
-        folder = Path(self._folder.name)
-        files = []
-        for index, layout in enumerate(layouts):
-            files.append(folder / f"layout_{index}.json")
-            write_json(files[-1], {"boxes": msgspec.to_builtins(layout.boxes)})
         options = [
             f"--arenas={self.count}",
-            f"--layout={','.join(map(str, files))}",
+            f"--layout={write_layouts(layouts, Path(self._folder.name))}",
             f"--rules={self.rules.rules}",
             f"--rewards={self.rules.rewards}",
             f"--seed={seed}",

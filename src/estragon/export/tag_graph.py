@@ -8,7 +8,16 @@ have the names that Godot RL Agents gives them.
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import ModelProto, TensorProto, checker, helper, numpy_helper
+from numpy.typing import ArrayLike, DTypeLike
+from onnx import (
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    checker,
+    helper,
+    numpy_helper,
+)
 
 from estragon.tag.frozen import CLIP, TURNED_FIELDS, FrozenPolicy
 from estragon.tag.rules import ACTION_SIZE, Rules
@@ -21,21 +30,25 @@ class _Graph:
     """Nodes and constants, put down one after another; a value is known by its name."""
 
     def __init__(self) -> None:
-        self.nodes: list[object] = []
-        self.constants: list[object] = []
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
 
-    def constant(self, name: str, value: object, dtype: type = np.float32) -> str:
-        array = np.ascontiguousarray(value, dtype=dtype)
+    def constant(self, name: str, value: ArrayLike, dtype: DTypeLike = np.float32) -> str:
+        array: np.ndarray = np.ascontiguousarray(value, dtype=dtype)
         self.constants.append(numpy_helper.from_array(array, name))
         return name
 
-    def add(self, operator: str, result: str, *inputs: str, **attributes: object) -> str:
-        self.nodes.append(helper.make_node(operator, list(inputs), [result], result, **attributes))
+    def add(self, operator: str, result: str, *inputs: str, **attributes: int) -> str:
+        node = helper.make_node(operator, list(inputs), [result], result)
+        node.attribute.extend(helper.make_attribute(*pair) for pair in attributes.items())
+        self.nodes.append(node)
         return result
 
-    def columns(self, result: str, of: str, indices: object) -> str:
+    def columns(self, result: str, of: str, indices: ArrayLike) -> str:
         """Some columns of a matrix."""
-        return self.add("Gather", result, of, self.constant(f"{result}_at", indices, np.int64), axis=1)
+        return self.add(
+            "Gather", result, of, self.constant(f"{result}_at", indices, np.int64), axis=1
+        )
 
 
 def tag_model(policy: FrozenPolicy, rules: Rules, about: Mapping[str, str]) -> ModelProto:
@@ -45,7 +58,7 @@ def tag_model(policy: FrozenPolicy, rules: Rules, about: Mapping[str, str]) -> M
     forward_x = graph.columns("forward_x", "obs", [forward])
     forward_z = graph.columns("forward_z", "obs", [forward + 1])
     features = _features(graph, policy, rules, forward_x, forward_z)
-    scores = _network(graph, policy, features, _order(rules))
+    scores = _network(graph, policy, features, rules)
     _action(graph, policy, scores, forward_x, forward_z)
     graph.columns("value", scores, [len(policy.moves) + 1])
     graph.add("Identity", "state_outs", "state_ins")
@@ -66,7 +79,7 @@ def tag_model(policy: FrozenPolicy, rules: Rules, about: Mapping[str, str]) -> M
     return model
 
 
-def _port(name: str, *sizes: int) -> object:
+def _port(name: str, *sizes: int) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", *sizes])
 
 
@@ -76,44 +89,49 @@ def _turned(rules: Rules) -> tuple[list[int], list[int]]:
     return starts, [start + 2 for start in starts]
 
 
-def _order(rules: Rules) -> list[int]:
-    """The order of features in the graph: what is turned first, so that nothing is put back."""
+def _with_turned_first(numbers: np.ndarray, rules: Rules, unturned: float) -> np.ndarray:
+    """Numbers, a row a feature, in the graph's order: what is turned, then the observation.
+
+    What is there twice has no say in the observation: its rows are `unturned`.
+    """
     x, z = _turned(rules)
-    turned = {*x, *z}
-    return x + z + [place for place in range(rules.observation.size) if place not in turned]
+    rest = numbers.copy()
+    rest[x + z] = unturned
+    return np.concatenate([numbers[x], numbers[z], rest])
 
 
 def _features(
     graph: _Graph, policy: FrozenPolicy, rules: Rules, forward_x: str, forward_z: str
 ) -> str:
-    """Observations in the heading frame, normalised."""
-    order = _order(rules)
-    places_x, places_z = _turned(rules)
-    x, z = graph.columns("x", "obs", places_x), graph.columns("z", "obs", places_z)
-    rest = graph.columns("rest", "obs", order[len(places_x) + len(places_z) :])
-    ahead = graph.add(
-        "Add",
-        "ahead",
-        graph.add("Mul", "x_ahead", x, forward_x),
-        graph.add("Mul", "z_ahead", z, forward_z),
-    )
-    aside = graph.add(
-        "Sub",
-        "aside",
-        graph.add("Mul", "z_aside", z, forward_x),
-        graph.add("Mul", "x_aside", x, forward_z),
-    )
-    turned = graph.add("Concat", "turned", ahead, aside, rest, axis=1)
-    centred = graph.add("Sub", "centred", turned, graph.constant("mean", policy.mean[order]))
-    scaled = graph.add("Div", "scaled", centred, graph.constant("scale", policy.scale[order]))
+    """What is turned into the heading frame, then the observation as it is; all normalised."""
+    x, z = _turned(rules)
+    vectors = graph.columns("vectors", "obs", x + z)
+    # a quarter turn takes (x, z) to (z, -x)
+    swapped = graph.columns("swapped", "obs", z + x)
+    signs = graph.constant("signs", [1.0] * len(z) + [-1.0] * len(x))
+    quarter = graph.add("Mul", "quarter_turned", swapped, signs)
+    ahead_and_aside = _turn(graph, "ahead_and_aside", vectors, quarter, forward_x, forward_z)
+    turned = graph.add("Concat", "turned", ahead_and_aside, "obs", axis=1)
+    mean = graph.constant("mean", _with_turned_first(policy.mean, rules, 0.0))
+    scale = graph.constant("scale", _with_turned_first(policy.scale, rules, 1.0))
+    scaled = graph.add("Div", "scaled", graph.add("Sub", "centred", turned, mean), scale)
     limits = graph.constant("least", -CLIP), graph.constant("most", CLIP)
     return graph.add("Clip", "features", scaled, *limits)
 
 
-def _network(graph: _Graph, policy: FrozenPolicy, features: str, order: list[int]) -> str:
+def _turn(
+    graph: _Graph, result: str, vectors: str, quarter_turned: str, forward_x: str, forward_z: str
+) -> str:
+    """Vectors turned by the heading: a cosine of them, and a sine of their quarter turn."""
+    along = graph.add("Mul", f"{result}_along", vectors, forward_x)
+    across = graph.add("Mul", f"{result}_across", quarter_turned, forward_z)
+    return graph.add("Add", result, along, across)
+
+
+def _network(graph: _Graph, policy: FrozenPolicy, features: str, rules: Rules) -> str:
     values = features
     for layer, (weight, bias) in enumerate(policy.weights):
-        rows = weight[order] if layer == 0 else weight
+        rows = _with_turned_first(weight, rules, 0.0) if layer == 0 else weight
         numbers = (
             graph.constant(f"weight_{layer}", rows),
             graph.constant(f"bias_{layer}", bias),
@@ -130,28 +148,17 @@ def _action(
     """The best move turned back into world axes, and whether to jump."""
     choices = len(policy.moves)
     move_scores = graph.columns("move_scores", scores, np.arange(choices))
-    choice = graph.add("ArgMax", "choice", move_scores, axis=1, keepdims=1)
-    ahead, aside = (
-        graph.add(
-            "Gather", f"move_{name}", graph.constant(f"moves_{name}", column), choice, axis=0
-        )
-        for name, column in zip(("ahead", "aside"), policy.moves.T, strict=True)
-    )
-    move_x = graph.add(
-        "Sub",
-        "move_x",
-        graph.add("Mul", "ahead_x", ahead, forward_x),
-        graph.add("Mul", "aside_z", aside, forward_z),
-    )
-    move_z = graph.add(
-        "Add",
-        "move_z",
-        graph.add("Mul", "ahead_z", ahead, forward_z),
-        graph.add("Mul", "aside_x", aside, forward_x),
-    )
+    choice = graph.add("ArgMax", "choice", move_scores, axis=1, keepdims=0)
+    ahead, aside = policy.moves.T
+    moves = graph.constant("moves", policy.moves)
+    # back into the world, a quarter turn takes (ahead, aside) to (-aside, ahead)
+    quarter = graph.constant("moves_quarter_turned", np.stack([-aside, ahead], axis=1))
+    move = graph.add("Gather", "move", moves, choice, axis=0)
+    swapped = graph.add("Gather", "move_quarter_turned", quarter, choice, axis=0)
+    in_world = _turn(graph, "move_in_world", move, swapped, forward_x, forward_z)
     jump_score = graph.columns("jump_score", scores, [choices])
     jumps = graph.add("Greater", "jumps", jump_score, graph.constant("zero", 0.0))
     jump = graph.add("Cast", "jump", jumps, to=TensorProto.FLOAT)
-    action = graph.add("Concat", "action", move_x, move_z, jump, axis=1)
+    action = graph.add("Concat", "action", in_world, jump, axis=1)
     limits = graph.constant("full_back", -1.0), graph.constant("full_ahead", 1.0)
     graph.add("Clip", "output", action, *limits)

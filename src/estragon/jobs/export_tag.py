@@ -122,7 +122,9 @@ class ExportTag:
                 raise UserError(f"{folder.path} kept no policies at {share}, only at {had}")
             stage = stages[share]
             if self.levels and len(stage.roles) < len(ROLES):
-                raise UserError(f"{folder.path}: only the {stage.roles[0]} learned; levels need both")
+                raise UserError(
+                    f"{folder.path}: only the {stage.roles[0]} learned; levels need both"
+                )
             for role in (role for role in ROLES if role in stage.roles):
                 path = folder.checkpoint(role, stage.updates, ".npz")
                 about = {
@@ -151,7 +153,8 @@ def _model_of(export: Export, rules: "Rules") -> bytes:
         "decision_ticks": str(rules.episode.step_tick_interval),
         "estragon": __version__,
     }
-    return tag_model(export.policy, rules, about).SerializeToString(deterministic=True)
+    model = tag_model(export.policy, rules, about)
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 def _manifest(rules: "Rules", exports: list[Export]) -> dict[str, Any]:

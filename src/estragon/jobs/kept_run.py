@@ -24,7 +24,7 @@ class KeptStage(NamedTuple):
 
 
 def find_run(name: str | None) -> RunFolder:
-    """A run by its folder, its id, or the folder it was trained into; the latest if none is named."""
+    """A run by its folder, its id, or the folder it was trained into; by default the latest."""
     if name is not None and not (Path(name) / LOGS).is_dir():
         with contextlib.suppress(UserError):
             return RunFolder.find(Path(), name)

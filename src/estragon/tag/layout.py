@@ -1,14 +1,17 @@
 """The boxes in an arena: read, checked, and packed for the kernels."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
 from estragon import paths
 from estragon.errors import UserError
+from estragon.files import write_json
 from estragon.tag.rules import Rules
 from estragon.tag.schema import read_json
 
@@ -72,6 +75,14 @@ def load_layouts(spec: str, rules: Rules) -> list[Layout]:
         else:
             layouts.append(load_layout(part.strip(), rules))
     return layouts
+
+
+def write_layouts(layouts: Sequence[Layout], folder: Path) -> str:
+    """Write layouts for Godot to read; returns what to give to its `--layout=`."""
+    files = [folder / f"layout_{index}.json" for index in range(len(layouts))]
+    for path, layout in zip(files, layouts, strict=True):
+        write_json(path, {"boxes": msgspec.to_builtins(layout.boxes)})
+    return ",".join(map(str, files))
 
 
 def layout_names() -> list[str]:

@@ -66,11 +66,12 @@ class ExportTag:
         from estragon.export.engines import Godot, Runtime
         from estragon.export.tag_proof import check_model, sample_observations
 
+        models = [_model_of(export, rules) for export in exports]
         runtime = Runtime()
         with tempfile.TemporaryDirectory(prefix="estragon-") as folder, Godot() as godot:
-            for export in exports:
+            for export, model in zip(exports, models, strict=True):
                 made = Path(folder) / f"{export.name}.onnx"
-                made.write_bytes(_model_of(export, rules))
+                made.write_bytes(model)
                 observations = sample_observations(export.policy, rules, layouts)
                 worst = 0.0
                 for engine in (runtime, godot):
@@ -78,7 +79,7 @@ class ExportTag:
                     found = check_model(made.name, engine, export.policy, observations)
                     worst = max(worst, found)
                 target = self.out / made.name
-                write_whole(target, made.read_bytes())
+                write_whole(target, model)
                 print(
                     f"wrote {target}: {target.stat().st_size / 1000:.0f} kB, within {worst:.1g} of "
                     f"the policy in onnxruntime and in Godot ({len(observations):,} observations)",

@@ -1,7 +1,6 @@
 """`estragon export tag`: a run or policy files as `.onnx` files, or one line that says why not."""
 
 import json
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -122,24 +121,16 @@ def test_what_cannot_be_exported(
     assert not (tmp_path / "policies" / "one.onnx").exists()
 
 
-def test_without_the_extra_one_line_says_what_to_install(root: Path, tmp_path: Path) -> None:
-    script = f"""
-import sys
-sys.modules[sys.argv[1]] = None
-from estragon.cli import main
-sys.exit(main(["export", "tag", "--run", {str(root)!r}]))
-"""
-    for missing in ("onnx", "onnxruntime"):
-        done = subprocess.run(
-            [sys.executable, "-c", script, missing],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 2
-        assert "pip install 'estragon[onnx]'" in done.stderr
-        assert done.stderr.count("\n") == 1
+@pytest.mark.parametrize("missing", ["onnx", "onnxruntime"])
+def test_without_the_extra_one_line_says_what_to_install(
+    missing: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "estragon.export.tag_graph", raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert main(["export", "tag", "--run", str(root), "--out", str(root / "made")]) == 2
+    error = capsys.readouterr().err
+    assert f"{missing} is missing: pip install 'estragon[onnx]'" in error
+    assert error.count("\n") == 1
 
 
 def test_a_model_that_acts_otherwise_is_not_put_in_place(

@@ -7,7 +7,7 @@ BIN := .venv/bin
 GDSCRIPT = find godot tests -name '*.gd' -not -path '*/.godot/*'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test check format bench prove wheel addon clean
+.PHONY: help setup train test check format bench prove policies wheel addon clean
 
 help: ## Show this help
 	@echo "Estragon: train, watch, test and ship game-playing agents for Godot 4."
@@ -49,6 +49,10 @@ bench: setup ## Measure speed: a table, and the same as JSON
 
 prove: setup ## The long runs behind the claims; hours, resumable
 	$(BIN)/python -m pytest -m prove -n 0 $(ARGS)
+
+policies: setup ## Train the policies that come with the game anew; minutes
+	$(BIN)/estragon train tag --seed 1 --no-film --probe-steps 0 --output build/policies
+	$(BIN)/estragon export tag --run build/policies --levels --out godot/tag/policies
 
 wheel: setup ## Build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TARGETS = {"help", "setup", "train", "test", "check", "format", "bench", "prove", "wheel", "clean"}
+TARGETS = {"help", "setup", "train", "test", "check", "format", "bench", "prove", "policies"}
+TARGETS |= {"wheel", "clean"}
 FROM_AN_OUTER_MAKE = {"ARGS", "EXTRAS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON"}
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")

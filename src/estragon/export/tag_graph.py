@@ -34,8 +34,7 @@ class _Graph:
         self.constants: list[TensorProto] = []
 
     def constant(self, name: str, value: ArrayLike, dtype: DTypeLike = np.float32) -> str:
-        array: np.ndarray = np.ascontiguousarray(value, dtype=dtype)
-        self.constants.append(numpy_helper.from_array(array, name))
+        self.constants.append(numpy_helper.from_array(np.array(value, dtype=dtype), name))
         return name
 
     def add(self, operator: str, result: str, *inputs: str, **attributes: int) -> str:

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from estragon import paths
 from estragon.cli import main
+from estragon.godot.process import GodotProcess
+from estragon.godot.project import import_project
 from estragon.godot.rl.connect import INTRODUCTION
 from estragon.godot.rl.messages import read_roster
 from estragon.live.brain import Hello
@@ -27,6 +30,7 @@ RUN_ELSEWHERE = {
     "make check": "runs beside this in CI",
     "make bench": "tests/check/test_bench.py",
     "make prove": "the long runs",
+    "estragon play": "tests/jobs/test_play.py",
     "AI_TRAIN_DURATION=60 bash scripts/train.sh self-play": "tests/live/test_live.py",
 }
 OF_THE_CHECKOUT = ("make", "python scripts/", "estragon godot probe godot", "estragon train sb3")
@@ -117,6 +121,15 @@ def test_every_example_runs(page: str, code: str, tmp_path: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 0, f"{page}\n{done.stderr}"
+
+
+@pytest.mark.parametrize(("page", "code"), blocks("gdscript"), ids=lambda value: value[:20])
+def test_every_script_is_understood_by_godot(page: str, code: str, tmp_path: Path) -> None:
+    script = tmp_path / "example.gd"
+    script.write_text(code if code.startswith("extends") else f"extends Node\n{code}")
+    words = ["--headless", "--path", import_project(paths.godot_project()), "--check-only"]
+    with GodotProcess([*words, "--script", script], folder=tmp_path) as process:
+        assert process.wait("the check", 60.0) == 0, f"{page}\n{process.lines()}"
 
 
 def test_every_example_in_json_is_what_the_page_says(tmp_path: Path) -> None:

@@ -127,8 +127,9 @@ def test_every_example_runs(page: str, code: str, tmp_path: Path) -> None:
 def test_every_script_is_understood_by_godot(page: str, code: str, tmp_path: Path) -> None:
     script = tmp_path / "example.gd"
     script.write_text(code if code.startswith("extends") else f"extends Node\n{code}")
-    words = ["--headless", "--path", import_project(paths.godot_project()), "--check-only"]
-    with GodotProcess([*words, "--script", script], folder=tmp_path) as process:
+    project = str(import_project(paths.godot_project()))
+    words = ["--headless", "--path", project, "--check-only"]
+    with GodotProcess([*words, "--script", str(script)], folder=tmp_path) as process:
         assert process.wait("the check", 60.0) == 0, f"{page}\n{process.lines()}"
 
 

@@ -18,7 +18,7 @@ from estragon.learn.session import STAGES, start_session
 from estragon.learn.threads import Threads
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import load_policy, save_policies
-from estragon.tag.roles import ROLES
+from estragon.tag.roles import ROLES, Role
 from estragon.tag.rules import Rules, load_rules
 from tests.export.tag_policies import metadata, policy_in
 from tests.learn.staging import CPU, RECIPE, STEPS_PER_UPDATE, Onlooker, short_rules, task_of
@@ -98,7 +98,9 @@ def test_what_cannot_be_exported(
     monkeypatch.chdir(tmp_path)
     train(tmp_path / "alone", "hider", "bot:chaser")
     rules = load_rules()
-    policy = {"seeker": FrozenPolicy.untrained(rules, "seeker", 1, hidden=8)}
+    policy: dict[Role, FrozenPolicy] = {
+        "seeker": FrozenPolicy.untrained(rules, "seeker", 1, hidden=8)
+    }
     save_policies(tmp_path / "one.npz", policy, rules)
     (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 and no more")
     (tmp_path / "file").touch()

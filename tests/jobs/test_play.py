@@ -45,7 +45,7 @@ def told(lines: list[str]) -> dict[str, Any]:
 
 def in_godot(folder: Path, options: list[str], timeout_sec: float = TIMEOUT_SEC) -> dict[str, Any]:
     """What came of matches that Godot played alone."""
-    project = import_project(paths.godot_project())
+    project = str(import_project(paths.godot_project()))
     words = ["--headless", "--path", project, "--fixed-fps", "60", "--", *options]
     with GodotProcess(words, folder=folder) as process:
         assert process.wait("the matches", timeout_sec) == 0, process.lines()
@@ -162,7 +162,7 @@ def test_a_window_opens_and_closes(tmp_path: Path) -> None:
 
 
 def test_a_player_that_is_not_there_is_said(tmp_path: Path) -> None:
-    project = import_project(paths.godot_project())
+    project = str(import_project(paths.godot_project()))
     words = ["--headless", "--path", project, "--", *contest("ninja", "none.onnx", 1)]
     with GodotProcess(words, folder=tmp_path) as process:
         assert process.wait("its end", TIMEOUT_SEC) == 2

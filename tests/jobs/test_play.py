@@ -95,7 +95,7 @@ def test_win_rates_of_onnx_alone(
     record_result(
         f"tag with ONNX alone: {seeker} against {hider}",
         f"{MATCHES:,} matches each from the same spawns: the seeker wins {ours:.2%} in Godot "
-        f"without Python, {theirs:.2%} from Python; {same:,} matches are the same to the tick",
+        f"without Python, {theirs:.2%} from Python; {same:,} matches last equally long to the tick",
         held=held,
     )
     assert held

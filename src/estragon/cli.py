@@ -38,6 +38,12 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "teach the agents of any Godot game with Stable-Baselines3",
         underscores=True,
     ),
+    ("train", "rllib"): Verb(
+        "estragon.learn.backends.rllib.command",
+        "TrainRllib",
+        "teach the agents of any Godot game with Ray RLlib, several policies at once",
+        underscores=True,
+    ),
     ("convert", "sb3"): Verb(
         "estragon.learn.backends.sb3.convert",
         "ConvertSb3",

@@ -49,6 +49,11 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "ConvertSb3",
         "a Stable-Baselines3 model as ONNX, for games",
     ),
+    ("convert", "rllib"): Verb(
+        "estragon.learn.backends.rllib.convert",
+        "ConvertRllib",
+        "the policies of an RLlib checkpoint as ONNX, for games",
+    ),
     ("tune",): Verb(
         "estragon.learn.backends.sb3.tune",
         "Tune",

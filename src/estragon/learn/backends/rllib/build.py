@@ -5,6 +5,7 @@ import difflib
 from pathlib import Path
 from typing import Any
 
+from gymnasium import Space
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
@@ -14,6 +15,8 @@ from ray.rllib.policy.policy import PolicySpec
 from ray.tune.registry import register_env
 
 from estragon.errors import UserError
+from estragon.godot.rl.policies import policy_of
+from estragon.learn.backends.rllib import algorithms
 from estragon.learn.backends.rllib.algorithms import check_actions
 from estragon.learn.backends.rllib.config_file import OLD_NAMES
 from estragon.learn.backends.rllib.env import make_env
@@ -43,10 +46,14 @@ def config_of(plan: Plan, roles: dict[str, Role], game: dict[str, Any]) -> Algor
     register_env(NAME, make_env)
     for policy, role in roles.items():
         check_actions(plan.algorithm, policy, role.does)
-    config = plan.algorithm.config()
-    (
+    config = config_of_policies(
+        plan.algorithm,
+        plan.settings,
+        {policy: (role.sees_plain, role.does) for policy, role in roles.items()},
+        {policy: model_of(plan, policy) for policy in roles},
+    )
+    return (
         config.environment(NAME, env_config=game, disable_env_checking=True)
-        .framework("torch")
         .debugging(seed=plan.seed, log_level="ERROR")
         .env_runners(env_runner_cls=GameRunner, num_env_runners=plan.runners)
         .learners(num_learners=0, num_gpus_per_learner=1 if plan.options.device == "cuda" else 0)
@@ -57,12 +64,6 @@ def config_of(plan: Plan, roles: dict[str, Role], game: dict[str, Any]) -> Algor
             delay_between_env_runner_restarts_s=0.0,
         )
         .multi_agent(
-            policies={
-                policy: PolicySpec(
-                    observation_space=role.sees_plain, action_space=role.does, config={}
-                )
-                for policy, role in roles.items()
-            },
             policy_mapping_fn=plan.mapping,
             policies_to_train=list(plan.to_train) if plan.to_train is not None else None,
         )
@@ -72,17 +73,38 @@ def config_of(plan: Plan, roles: dict[str, Role], game: dict[str, Any]) -> Algor
                 for policy, said in plan.policies.items()
                 if (numbers := {key: said[key] for key in said if key != "model"})
             },
+        )
+    )
+
+
+def config_of_policies(
+    algorithm: algorithms.Algorithm,
+    settings: dict[str, Any],
+    spaces: dict[str, tuple[Space[Any], Space[Any]]],
+    models: dict[str, dict[str, Any]],
+) -> AlgorithmConfig:
+    """The part that says what the networks are: what each policy sees, does, and is made of."""
+    config = algorithm.config()
+    for key, value in _settings(config, settings).items():
+        setattr(config, key, value)
+    return (
+        config.framework("torch")
+        .multi_agent(
+            policies={
+                policy: PolicySpec(observation_space=sees, action_space=does, config={})
+                for policy, (sees, does) in spaces.items()
+            },
+            policy_mapping_fn=policy_of,
+        )
+        .rl_module(
             rl_module_spec=MultiRLModuleSpec(
                 rl_module_specs={
-                    policy: RLModuleSpec(model_config=model_config(model_of(plan, policy)))
-                    for policy in roles
+                    policy: RLModuleSpec(model_config=model_config(models[policy]))
+                    for policy in spaces
                 }
             )
         )
     )
-    for key, value in _settings(config, plan.settings).items():
-        setattr(config, key, value)
-    return config
 
 
 def model_of(plan: Plan, policy: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def be_quiet() -> None:
     """Ray and RLlib tell what is wrong, not how they are."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS", "1")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     for name in ("ray", "ray.rllib", "ray.tune", "ray._private", "ray._common"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", module=r"ray\b.*")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gymnasium import Space
+from gymnasium import spaces
 from ray.rllib.env.env_context import EnvContext
 
 from estragon.godot.rl.multi_agent_env import GodotMultiAgentEnv
@@ -21,7 +21,9 @@ class GameEnv(GodotMultiAgentEnv):
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         """Start the game, or wait for the editor."""
-        self._plain_spaces: dict[str, Space[Any]] = {}
+        self._plain_spaces: dict[str, spaces.Box] = {}
+        self._game_spaces: dict[str, spaces.Dict] = {}
+        self._only: str | None = (config or {}).get("key")
         super().__init__(config)
 
     @property
@@ -29,11 +31,16 @@ class GameEnv(GodotMultiAgentEnv):
         """By agent, what it sees first."""
         return self._plain(self._party.begun)
 
-    def game_space(self, agent_id: str) -> Space[Any]:
-        """What an agent sees, as the game has it."""
-        return super().get_observation_space(agent_id)
+    def game_space(self, agent_id: str) -> spaces.Dict:
+        """What an agent sees, as the game has it, by key."""
+        if agent_id not in self._game_spaces:
+            found: Any = self._party.faces[agent_id][0].space
+            if self._only is not None:
+                found = spaces.Dict([(self._only, found)])
+            self._game_spaces[agent_id] = found
+        return self._game_spaces[agent_id]
 
-    def get_observation_space(self, agent_id: str) -> Space[Any]:
+    def get_observation_space(self, agent_id: str) -> spaces.Box:
         """What an agent sees, as a network has it."""
         if agent_id not in self._plain_spaces:
             self._plain_spaces[agent_id] = plain_space(self.game_space(agent_id))
@@ -56,6 +63,8 @@ class GameEnv(GodotMultiAgentEnv):
         return self._plain(seen), rewards, terminated, truncated, infos
 
     def _plain(self, seen: dict[str, Any]) -> dict[str, Any]:
+        if self._only is not None:
+            seen = {agent: {self._only: each} for agent, each in seen.items()}
         return {agent: plain(self.game_space(agent), each) for agent, each in seen.items()}
 
     def _learn_names(self) -> None:

@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ray.rllib.utils.metrics.metrics_logger import MetricsLogger
+
 from estragon.errors import UserError
 from estragon.learn.backends.rllib import checkpoint
 from estragon.learn.backends.rllib.build import build, model_of
@@ -14,7 +16,7 @@ from estragon.learn.backends.rllib.survey import Role
 from estragon.learn.backends.spaces import describe, from_plain, to_plain
 
 SEEDS_APART = 100_003
-STEPS = ("env_runners", "num_env_steps_sampled_lifetime")
+STEPS = "num_env_steps_sampled_lifetime"
 
 
 class Learner:
@@ -108,7 +110,9 @@ class Learner:
             from_worker_or_learner_group=algorithm.learner_group, inference_only=True
         )
         # Schedules, such as that of chance, go on where they were.
-        algorithm.metrics.log_value(STEPS, self.timesteps, reduce="lifetime_sum")
+        told = MetricsLogger()
+        told.log_value(STEPS, self.timesteps, reduce="lifetime_sum", with_throughput=True)
+        algorithm.metrics.aggregate([told.reduce()], key="env_runners")
 
 
 def check_roles(source: Checkpoint, roles: dict[str, Role]) -> None:

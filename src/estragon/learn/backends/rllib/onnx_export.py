@@ -107,7 +107,7 @@ def _traced(policy: OnnxPolicy, opset: int) -> bytes:
 def compare(session: Any, player: Player) -> None:
     """Let the file and the policy decide; an error where they would do different things."""
     random = np.random.default_rng(0)
-    parts = OnnxPolicy(player).parts
+    parts = player.sees.spaces
     for batch in CHECKED_BATCHES:
         sent = {key: _drawn(part, batch, random) for key, part in parts.items()}
         seen = np.stack([_seen(player.sees, sent, row) for row in range(batch)])
@@ -131,10 +131,8 @@ def _drawn(part: spaces.Space[Any], batch: int, random: np.random.Generator) -> 
     return random.normal(size=shape).astype(np.float32)
 
 
-def _seen(sees: spaces.Space[Any], sent: dict[str, np.ndarray], row: int) -> np.ndarray:
+def _seen(sees: spaces.Dict, sent: dict[str, np.ndarray], row: int) -> np.ndarray:
     """One row in the plain form that a policy sees."""
-    if not isinstance(sees, spaces.Dict):
-        return plain(sees, next(iter(sent.values()))[row])
     parts = {
         key: int(sent[key][row, 0]) if isinstance(part, spaces.Discrete) else sent[key][row]
         for key, part in sees.spaces.items()

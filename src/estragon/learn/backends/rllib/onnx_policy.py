@@ -12,8 +12,8 @@ from gymnasium import spaces
 from ray.rllib.core.columns import Columns
 from torch import nn
 
+from estragon.errors import UserError
 from estragon.learn.backends.rllib.player import Player
-from estragon.learn.backends.rllib.sight import parts_of
 from estragon.learn.backends.spaces import is_image
 
 STATE_IN, LENGTHS, OUTPUT, STATE_OUT = "state_ins", "seq_lens", "output", "state_outs"
@@ -26,7 +26,7 @@ class OnnxPolicy(nn.Module):
         """Take the networks of a policy."""
         super().__init__()
         self.policy: Any = player.module
-        self.parts = parts_of(player.sees)
+        self.parts = player.sees.spaces
         self.algo = player.algo
         self.order = columns(player) if self.algo in ("ppo", "appo", "impala") else None
 
@@ -46,12 +46,21 @@ class OnnxPolicy(nn.Module):
         ]
         batch = {Columns.OBS: rows[0] if len(rows) == 1 else torch.cat(rows, dim=1)}
         if self.algo == "dqn":
-            return self.policy.compute_q_values(batch)["qf_preds"], state
+            return self._values(self.policy.encoder(batch)["encoder_out"]), state
         if self.algo == "sac":
             said = self.policy.pi(self.policy.pi_encoder(batch)["encoder_out"])
             return torch.tanh(said[:, : said.shape[1] // 2]), state
         said = self.policy.pi(self.policy.encoder(batch)["encoder_out"]["actor"])
         return said if self.order is None else said[:, self.order], state
+
+    def _values(self, encoded: torch.Tensor) -> torch.Tensor:
+        """Of every choice."""
+        if self.policy.num_atoms > 1:
+            raise UserError("dqn with num_atoms above 1 cannot be written as ONNX")
+        values = self.policy.af(encoded)
+        if self.policy.uses_dueling:
+            values = values - values.mean(dim=-1, keepdim=True) + self.policy.vf(encoded)
+        return values
 
     def _plain(self, part: spaces.Space[Any], value: torch.Tensor) -> torch.Tensor:
         if isinstance(part, spaces.Discrete):

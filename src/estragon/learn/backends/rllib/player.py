@@ -26,7 +26,7 @@ class Player:
         """Take a network that was trained."""
         self.module: Any = module
         self.algo, self.role = algo, role
-        self.sees, self.does = from_plain(role.sees), from_plain(role.does)
+        self.sees, self.does = sees_of(role), from_plain(role.does)
         if module.is_stateful():
             raise UserError("a policy with a memory (use_lstm) can be trained, but not played here")
 
@@ -36,6 +36,8 @@ class Player:
             said = self.module.forward_inference({Columns.OBS: torch.as_tensor(seen)})
             if Columns.ACTIONS in said:
                 actions = said[Columns.ACTIONS]
+            elif self.algo == "sac":  # RLlib would forget to bring the mean between -1 and 1
+                actions = torch.tanh(said[Columns.ACTION_DIST_INPUTS].chunk(2, dim=-1)[0])
             else:
                 kind = self.module.get_inference_action_dist_cls()
                 dist = kind.from_logits(said[Columns.ACTION_DIST_INPUTS])
@@ -59,7 +61,7 @@ def players_of(source: Checkpoint) -> dict[str, Player]:
             f"{source.path} was not made by Estragon: it does not say what its agents see and do"
         )
     roles = {
-        policy: (plain_space(from_plain(role.sees)), from_plain(role.does))
+        policy: (plain_space(sees_of(role)), from_plain(role.does))
         for policy, role in about.policies.items()
     }
     config = config_of_policies(algorithm_of(about.algo), about.settings, roles, about.models)
@@ -74,6 +76,14 @@ def players_of(source: Checkpoint) -> dict[str, Player]:
             why = " ".join(str(error).split())[:200]
             raise UserError(f"{source.path}: {policy}: {why}") from error
         found[policy] = Player(module.eval(), about.algo, role)
+    return found
+
+
+def sees_of(role: checkpoint.Role) -> spaces.Dict:
+    """What a policy sees, as the game has it."""
+    found = from_plain(role.sees)
+    if not isinstance(found, spaces.Dict):
+        raise UserError(f"a damaged checkpoint: it sees {found}")
     return found
 
 

@@ -9,34 +9,33 @@ from estragon.errors import UserError
 from estragon.learn.backends.spaces import has_images, is_image
 
 
-def plain_space(sees: spaces.Space[Any]) -> spaces.Box:
+def plain_space(sees: spaces.Dict) -> spaces.Box:
     """Of numbers: all of them in a row, choices as ones among zeros; of an image: 0 to 1."""
-    if is_image(sees):
-        return spaces.Box(0.0, 1.0, sees.shape, np.float32)
+    if image := only_image(sees):
+        return spaces.Box(0.0, 1.0, image.shape, np.float32)
     if has_images(sees):
-        known = ", ".join(getattr(sees, "spaces", {}))
         raise UserError(
-            f"RLlib's own networks see either numbers or one image: choose with env_config key "
-            f"in the YAML file ({known})"
+            "RLlib's own networks see either numbers or one image: choose with key under "
+            f"env_config in the YAML file ({', '.join(sees.spaces)})"
         )
-    parts = [_bounds(part) for part in parts_of(sees).values()]
+    parts = [_bounds(part) for part in sees.spaces.values()]
     low, high = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
     return spaces.Box(low, high, dtype=np.float32)
 
 
-def plain(sees: spaces.Space[Any], seen: Any) -> np.ndarray:
+def plain(sees: spaces.Dict, seen: dict[str, Any]) -> np.ndarray:
     """An observation in that form."""
-    if is_image(sees):
-        scaled: np.ndarray = seen.astype(np.float32) / np.float32(255.0)
+    if only_image(sees):
+        (key,) = sees.spaces
+        scaled: np.ndarray = np.asarray(seen[key], np.float32) / np.float32(255.0)
         return scaled
-    if not isinstance(sees, spaces.Dict):
-        return _row(sees, seen)
     return np.concatenate([_row(part, seen[key]) for key, part in sees.spaces.items()])
 
 
-def parts_of(sees: spaces.Space[Any]) -> dict[str, spaces.Space[Any]]:
-    """By key, what is seen."""
-    return dict(sees.spaces) if isinstance(sees, spaces.Dict) else {"obs": sees}
+def only_image(sees: spaces.Dict) -> spaces.Space[Any] | None:
+    """The image that is all there is to see, if that is so."""
+    parts = list(sees.spaces.values())
+    return parts[0] if len(parts) == 1 and is_image(parts[0]) else None
 
 
 def _row(part: spaces.Space[Any], value: Any) -> np.ndarray:

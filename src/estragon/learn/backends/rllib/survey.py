@@ -17,7 +17,7 @@ from estragon.learn.backends.spaces import describe
 class Role:
     """What a policy sees and does."""
 
-    sees: spaces.Space[Any]
+    sees: spaces.Dict
     """As the game has it."""
     does: spaces.Space[Any]
     actions: tuple[tuple[str, str, int], ...]

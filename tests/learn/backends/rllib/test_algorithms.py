@@ -11,7 +11,11 @@ from tests.learn.backends.conftest import Game
 from tests.learn.backends.rllib.staging import ROUNDS, manifest, run_folder, train
 from tests.learn.backends.staging import read_metrics
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("local_ray")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("local_ray"),
+]
 QUICK = "min_time_s_per_iteration: 0\nmin_sample_timesteps_per_iteration: 16\n"
 REPLAY = f"{QUICK}num_steps_sampled_before_learning_starts: 16\ntrain_batch_size: 8\n"
 ALGORITHMS = {
@@ -64,7 +68,10 @@ def test_learn_save_go_on_play_export(
     assert read_metrics(capsys.readouterr().out)[0]["timesteps_total"] > steps
     assert train(path, *restore, "--inference") == 0
     assert "policy1: " in capsys.readouterr().out
-    assert main(["convert", "rllib", str(run_folder(folder)), "-o", "more", "--policy", "policy1"]) == 0
+    assert (
+        main(["convert", "rllib", str(run_folder(folder)), "-o", "more", "--policy", "policy1"])
+        == 0
+    )
     assert (folder / "more" / "policy1.onnx").is_file()
     assert not (folder / "more" / "policy0.onnx").exists()
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def config_of(plan: Plan, roles: dict[str, Role], game: dict[str, Any]) -> Algor
 def config_of_policies(
     algorithm: algorithms.Algorithm,
     settings: dict[str, Any],
-    spaces: dict[str, tuple[Space[Any], Space[Any]]],
+    spaces: Mapping[str, tuple[Space[Any], Space[Any]]],
     models: dict[str, dict[str, Any]],
 ) -> AlgorithmConfig:
     """The part that says what the networks are: what each policy sees, does, and is made of."""

@@ -70,7 +70,9 @@ class Checkpoint:
             raise UserError(f"{path} {what}: expected a checkpoint, or the folder of a run")
         if number is None and is_checkpoint(path):
             return cls(path)
-        found = {number_of(each): each for each in path.rglob("checkpoint_*") if is_checkpoint(each)}
+        found = {
+            number_of(each): each for each in path.rglob("checkpoint_*") if is_checkpoint(each)
+        }
         if not found:
             raise UserError(f"no checkpoints found in {path}")
         if number is not None and number not in found:
@@ -94,7 +96,8 @@ class Checkpoint:
             raise UserError(f"cannot read {path}: {error.strerror or error}") from error
         except (ValueError, RuntimeError, zipfile.BadZipFile, pickle.UnpicklingError) as error:
             raise UserError(f"{path} is damaged: {error}") from error
-        return _arrays(found)
+        arrays: dict[str, Any] = _arrays(found)
+        return arrays
 
     def _read_about(self) -> About | None:
         path = self.path / ABOUT

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class Table:
 
     def step(self) -> None:
         """One step of all agents."""
-        actions = {}
+        actions: dict[str, Any] = {}
         for policy, player in self._players.items():
             agents = [agent for agent in self._seen if self._policy_of(agent) == policy]
             if agents:

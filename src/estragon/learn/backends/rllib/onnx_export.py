@@ -152,9 +152,7 @@ def _difference(output: np.ndarray, action: Any, player: Player) -> float:
         part = output[place : place + size]
         place += size
         width = size if kind == "continuous" else 1
-        meant = (
-            np.asarray(action[key]).reshape(-1) if flat is None else flat[taken : taken + width]
-        )
+        meant = np.asarray(action[key]).reshape(-1) if flat is None else flat[taken : taken + width]
         taken += width
         if kind == "continuous":
             place += size if spreads else 0

@@ -41,8 +41,7 @@ class OnnxPolicy(nn.Module):
         """Observations, then the state, which is passed on."""
         *seen, state = inputs
         rows = [
-            self._plain(part, value)
-            for part, value in zip(self.parts.values(), seen, strict=True)
+            self._plain(part, value) for part, value in zip(self.parts.values(), seen, strict=True)
         ]
         batch = {Columns.OBS: rows[0] if len(rows) == 1 else torch.cat(rows, dim=1)}
         if self.algo == "dqn":
@@ -57,7 +56,7 @@ class OnnxPolicy(nn.Module):
         """Of every choice."""
         if self.policy.num_atoms > 1:
             raise UserError("dqn with num_atoms above 1 cannot be written as ONNX")
-        values = self.policy.af(encoded)
+        values: torch.Tensor = self.policy.af(encoded)
         if self.policy.uses_dueling:
             values = values - values.mean(dim=-1, keepdim=True) + self.policy.vf(encoded)
         return values

@@ -11,7 +11,7 @@ from estragon.godot.rl.launch import Launch
 from estragon.godot.rl.policies import policy_of
 from estragon.learn.backends.rllib.algorithms import Algorithm, algorithm_of
 from estragon.learn.backends.rllib.checkpoint import Checkpoint
-from estragon.learn.backends.rllib.config_file import FileConfig, OLD_NAMES, read_config_file
+from estragon.learn.backends.rllib.config_file import OLD_NAMES, FileConfig, read_config_file
 from estragon.learn.backends.rllib.mapping import OneForAll
 
 if TYPE_CHECKING:

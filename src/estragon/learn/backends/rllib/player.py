@@ -18,7 +18,6 @@ from estragon.learn.backends.rllib.sight import plain_space
 from estragon.learn.backends.spaces import from_plain
 
 
-
 class Player:
     """One policy, doing what it thinks best."""
 
@@ -42,14 +41,12 @@ class Player:
                 kind = self.module.get_inference_action_dist_cls()
                 dist = kind.from_logits(said[Columns.ACTION_DIST_INPUTS])
                 actions = dist.to_deterministic().sample()
-        arrays = tree.map_structure(lambda each: np.asarray(each), actions)
+        arrays = tree.map_structure(np.asarray, actions)
         return [self._bounded(tree.map_structure(lambda a: a[i], arrays)) for i in range(len(seen))]  # noqa: B023
 
     def _bounded(self, action: Any) -> Any:
         if isinstance(self.does, spaces.Dict):
-            return {
-                key: _clipped(part, action[key]) for key, part in self.does.spaces.items()
-            }
+            return {key: _clipped(part, action[key]) for key, part in self.does.spaces.items()}
         return _clipped(self.does, action)
 
 

@@ -6,8 +6,9 @@ decide for all agents of a policy at once.
 """
 
 import json
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ray.rllib.core.columns import Columns
@@ -34,6 +35,7 @@ class Decisions(NamedTuple):
 class GameRunner(MultiAgentEnvRunner):
     """Collects steps of all agents of one game."""
 
+    _needs_initial_reset: bool
     _going: dict[str, MultiAgentEpisode]
     """By agent, its episode, or the part of it that was not handed over yet."""
     _so_far: dict[str, tuple[float, int]]
@@ -187,5 +189,5 @@ def episodes_of(result: Mapping[str, Any]) -> dict[str, Episodes]:
 def steps_of(result: Mapping[str, Any]) -> tuple[int, int]:
     """Steps of agents and of games in an iteration."""
     told = result.get("env_runners", {})
-    number: Callable[[Any], int] = lambda value: int(value) if value == value else 0  # noqa: E731
-    return number(told.get("num_env_steps_sampled", 0)), number(told.get(GAME_STEPS, 0))
+    agents, games = (float(told.get(key, 0.0)) for key in ("num_env_steps_sampled", GAME_STEPS))
+    return (0 if math.isnan(agents) else int(agents)), (0 if math.isnan(games) else int(games))

@@ -40,7 +40,8 @@ def only_image(sees: spaces.Dict) -> spaces.Space[Any] | None:
 
 def _row(part: spaces.Space[Any], value: Any) -> np.ndarray:
     if isinstance(part, spaces.Discrete):
-        return np.eye(int(part.n), dtype=np.float32)[int(value)]
+        chosen: np.ndarray = np.eye(int(part.n), dtype=np.float32)[int(value)]
+        return chosen
     return np.asarray(value, np.float32).reshape(-1)
 
 

@@ -20,7 +20,9 @@ def learner_stats(result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     for policy, told in (result.get("learners") or {}).items():
         if policy == EVERYBODY or not isinstance(told, Mapping):
             continue
-        stats = {key: number for key, value in told.items() if (number := _number(value)) is not None}
+        stats = {
+            key: number for key, value in told.items() if (number := _number(value)) is not None
+        }
         for theirs, ours in CONTROLLERS_NAMES.items():
             if theirs in stats:
                 stats.setdefault(ours, stats[theirs])

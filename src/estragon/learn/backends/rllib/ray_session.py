@@ -5,6 +5,7 @@ import logging
 import os
 import secrets
 import shutil
+import socket
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from estragon.errors import UserError
 
 OBJECT_STORE_BYTES = 256 * 2**20
 LOCAL = "127.0.0.1"
-JOIN_SEC = "15"
+JOIN_SEC = 10.0
 
 
 def be_quiet() -> None:
@@ -60,9 +61,16 @@ def ray_session(address: str | None, cpus: int) -> Iterator[None]:
 
 
 def _join(address: str) -> None:
-    os.environ.setdefault("RAY_gcs_server_request_timeout_seconds", JOIN_SEC)
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=JOIN_SEC).close()
+        except OSError as error:  # Ray itself would try for minutes
+            why = error.strerror or error
+            raise UserError(f"--address {address}: no Ray cluster there: {why}") from error
+    own = {"_node_ip_address": LOCAL} if host in (LOCAL, "localhost") else {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
     except Exception as error:
         why = " ".join(str(error).split())[:200]
         raise UserError(f"--address {address}: no Ray cluster there: {why}") from error

@@ -84,4 +84,5 @@ def env_runners() -> list[int]:
 
 
 def games_of(runner: int) -> list[int]:
-    return children(runner)
+    """The games themselves, behind those who guard them."""
+    return [game for guard in children(runner) for game in children(guard)]

@@ -19,9 +19,6 @@ pytestmark = [
 QUICK = "min_time_s_per_iteration: 0\nmin_sample_timesteps_per_iteration: 16\n"
 REPLAY = f"{QUICK}num_steps_sampled_before_learning_starts: 16\ntrain_batch_size: 8\n"
 ALGORITHMS = {
-    ("ppo", "box"): "",
-    ("ppo", "discrete"): "",
-    ("ppo", "multi"): "",
     ("ppo", "mixed"): "",
     ("appo", "discrete"): f"{QUICK}train_batch_size: 16\n",
     ("impala", "box"): f"{QUICK}train_batch_size: 16\n",

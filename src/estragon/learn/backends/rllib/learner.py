@@ -55,6 +55,11 @@ class Learner:
         self.env_steps += games
         return result
 
+    @property
+    def lost_runners(self) -> int:
+        """Env runners that died, until they are back."""
+        return self.plan.runners - int(self.algorithm.env_runner_group.num_healthy_remote_workers())
+
     def about(self) -> About:
         """In plain words."""
         plan = self.plan

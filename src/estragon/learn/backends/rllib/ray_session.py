@@ -45,6 +45,7 @@ def ray_session(address: str | None, cpus: int) -> Iterator[None]:
         yield
     elif address is not None:
         _join(address)
+        be_quiet()  # joining has made them loud again
         try:
             yield
         finally:
@@ -54,6 +55,7 @@ def ray_session(address: str | None, cpus: int) -> Iterator[None]:
         folder = Path(tempfile.mkdtemp(prefix="estragon-ray-", dir=os.environ.get("RAY_TMPDIR")))
         try:
             _start(folder, cpus)
+            be_quiet()
             yield
         finally:
             ray.shutdown()

@@ -25,6 +25,7 @@ from estragon.learn.backends.rllib.runner import episodes_of
 from estragon.learn.backends.rllib.stats import learner_stats
 from estragon.learn.backends.rllib.survey import Role, survey
 from estragon.learn.backends.run_folder import RunFolder, numbered_folder
+from estragon.learn.backends.sb3.device import use_few_threads
 from estragon.learn.backends.spaces import to_plain
 from estragon.progress import Progress
 
@@ -38,6 +39,7 @@ IN_VAIN = 3
 def train(plan: Plan) -> int:
     """Train; 0 done or asked to stop, 1 something broke on the way, 130 interrupted."""
     check_device(plan)
+    use_few_threads("mlp")
     controller = Controller(stop_file=plan.options.stop_file)
     controller.forget_stop()
     folder = RunFolder(numbered_folder(plan.options.experiment_dir, plan.name))
@@ -101,6 +103,7 @@ class Run:
         self._began = time.monotonic()
         self._first_steps, self._first_iteration = learner.timesteps, learner.iteration
         self._status = "finished"
+        self._lost = 0
 
     def run(self) -> int:
         """Learn, and leave a checkpoint whatever happens."""
@@ -130,9 +133,10 @@ class Run:
             result = learner.train()
             if learner.timesteps > steps_before:
                 break
-            print("WARNING: no env runner brought anything", file=sys.stderr, flush=True)
+            _warn("no env runner brought anything")
             if attempt == IN_VAIN - 1:
                 raise UserError("no env runner brings anything any more: are the games all right?")
+        self._look_after_runners()
         now = time.monotonic()
         episodes = episodes_of(result)
         learner.episodes += sum(map(len, episodes.values()))
@@ -160,6 +164,13 @@ class Run:
         with contextlib.suppress(OSError):
             _draw(board, self._metrics.last)
 
+    def _look_after_runners(self) -> None:
+        lost, self._lost = self._lost, self._learner.lost_runners
+        if self._lost > lost:
+            _warn(f"{self._lost} of {self._plan.runners} env runners died, restarting")
+        elif self._lost < lost:
+            _warn(f"{self._plan.runners - self._lost} of {self._plan.runners} env runners play")
+
     def _is_over(self, *, interrupted: bool) -> bool:
         stop, learner = self._plan.stop, self._learner
         if interrupted:
@@ -180,7 +191,7 @@ class Run:
         try:
             self._learner.save(self._folder.path)
         except UserError as error:
-            print(f"WARNING: no checkpoint: {error}", file=sys.stderr, flush=True)
+            _warn(f"no checkpoint: {error}")
 
     def _end(self, problem: UserError | None) -> int:
         written: dict[str, Any] = {}
@@ -240,6 +251,10 @@ class Run:
         for key, value in last["custom_metrics"].items():
             told += f", {key} {value:.3f}" if value is not None else ""
         return f"{told}, {last['time_this_iter_s']:.1f} s"
+
+
+def _warn(text: str) -> None:
+    print(f"WARNING: {text}", file=sys.stderr, flush=True)
 
 
 def _reached(value: float | None, limit: float | None) -> bool:

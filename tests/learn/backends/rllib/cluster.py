@@ -46,17 +46,18 @@ def cluster(nodes: int) -> Iterator[tuple[str, dict[str, str]]]:
                 words += [f"--temp-dir={folder}"]
             else:
                 words += [f"--address={address}"]
-            log = (folder / f"node{number}.log").open("wb")
-            started.append(
-                subprocess.Popen(
-                    [RAY, "start", *words],
-                    env=environment,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
+            log = folder / f"node{number}.log"
+            with log.open("wb") as stream:
+                started.append(
+                    subprocess.Popen(
+                        [RAY, "start", *words],
+                        env=environment,
+                        stdout=stream,
+                        stderr=stream,
+                        start_new_session=True,
+                    )
                 )
-            )
-            wait_for_node(started[-1], folder / f"node{number}.log")
+            wait_for_node(started[-1], log)
         yield address, environment
     finally:
         for node in reversed(started):

@@ -31,7 +31,7 @@ multiagent:
     hider: {lr: 0.0001}
   policy_mapping_fn: {seeker: seeker, hider: hider}
 num_env_runners: 2
-train_batch_size: 512
+train_batch_size: 256
 minibatch_size: 128
 num_epochs: 2
 """
@@ -81,7 +81,7 @@ def test_two_policies_of_tag_a_lost_env_runner_and_an_interrupt(godot: Path, fol
 @pytest.mark.usefixtures("local_ray")
 def test_ppo_learns_with_two_env_runners(godot: Path, folder: Path) -> None:
     words = ["--env_path", str(paths.godot_project()), "--num_workers", "2"]
-    words += ["--scene", "res://examples/orchard/orchard.tscn", "--timesteps", "12000"]
+    words += ["--scene", "res://examples/orchard/orchard.tscn", "--timesteps", "10000"]
     words += ["--train_batch_size", "1024", "--sgd_minibatch_size", "256", "--num_sgd_iter", "10"]
     assert main(["train", "rllib", *words, "--lr", "0.001"]) == 0
     lines = (run_folder(folder) / "run.metrics.jsonl").read_text().splitlines()

@@ -101,7 +101,7 @@ def test_two_policies_from_a_file(
     assert right["completed_episodes"] > 0
     assert left["learner"]["cur_lr"] == 0.5
     assert "policy_loss" in left["learner_stats"]
-    assert right["learner_stats"] == {}, "it is not trained"
+    assert "policy_loss" not in right["learner_stats"], "it is not trained"
     assert metrics[-1]["num_agent_steps_sampled"] == metrics[-1]["timesteps_total"] == 64
     assert metrics[-1]["num_env_steps_sampled"] == 16
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -55,8 +56,8 @@ def train(plan: Plan) -> int:
                 learner.stop()
     finally:
         let_go()
-        with contextlib.suppress(OSError):
-            folder.path.rmdir()  # only if nothing was begun
+        if not folder.manifest.exists():  # nothing was begun
+            shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def look_around(plan: Plan) -> dict[str, Role]:

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from estragon.learn.backends.rllib.config_file import read_config_file
 from estragon.learn.backends.rllib.mapping import CodeMapping, TableMapping
 from tests.learn.backends.conftest import Game
+from tests.learn.backends.rllib.cluster import free_port
 from tests.learn.backends.rllib.staging import ROUNDS, manifest, run_folder, train
 from tests.learn.backends.staging import read_metrics
 
@@ -72,6 +74,17 @@ def test_both_forms_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert nested.stop == {"iterations": 2}
     assert nested.policies == {"one": {}}
     assert nested.model == {"fcnet_hiddens": [16], "vf_share_layers": True}
+
+
+def test_the_file_of_the_page(folder: Path) -> None:
+    page = (Path(__file__).resolve().parents[4] / "docs" / "rllib.md").read_text()
+    (folder / "c.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    found = read_config_file(Path("c.yaml"))
+    assert found.algorithm == "ppo"
+    assert found.stop == {"timesteps": 500_000}
+    assert set(found.policies) == {"seeker", "hider"}
+    assert found.mapping is not None
+    assert found.mapping("hider:3") == "hider"
 
 
 def test_mappings_travel_to_other_processes() -> None:
@@ -152,6 +165,16 @@ def _stop_later(home: Path) -> None:
         time.sleep(0.05)
     time.sleep(1.0)
     (home / "STOP").touch()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
+def test_a_game_that_somebody_else_starts(folder: Path, game: Game) -> None:
+    port = str(free_port())
+    with subprocess.Popen([game(kind="box"), f"--port={port}", "--env_seed=1"]) as by_hand:
+        assert train("debug", *ROUNDS, "--port", port) == 0
+        assert by_hand.wait(10.0) == 0
+    assert manifest(folder)["env_runners"] == 0
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ class Plan:
     @property
     def by_hand(self) -> bool:
         """Whether somebody else starts the game."""
-        return Launch(**{key: value for key, value in self.game.items() if key != "key"}).by_hand
+        return launch_of(self.game).by_hand
 
 
 def plan_of(options: "TrainRllib") -> Plan:
@@ -72,7 +72,7 @@ def plan_of(options: "TrainRllib") -> Plan:
     settings, model = _numbers(options, algorithm, said, source)
     game = _game(options, said)
     runners = _first(options.num_workers, settings.pop("num_env_runners", None), RUNNERS)
-    if Launch(**{key: value for key, value in game.items() if key != "key"}).by_hand and runners:
+    if launch_of(game).by_hand and runners:
         runners = 0
         print("one game in the editor: no env runners of their own", file=sys.stderr)
     if not isinstance(runners, int) or runners < 0:
@@ -93,6 +93,11 @@ def plan_of(options: "TrainRllib") -> Plan:
         model=model,
         settings=settings,
     )
+
+
+def launch_of(game: Mapping[str, Any]) -> Launch:
+    """How a game is started; complains of options that make no sense."""
+    return Launch(**{key: value for key, value in game.items() if key != "key"})
 
 
 def _game(options: "TrainRllib", said: FileConfig) -> dict[str, Any]:

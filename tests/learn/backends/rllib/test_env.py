@@ -29,8 +29,8 @@ def test_the_next_episode_begins_at_once(game: Game) -> None:
                 {agent: env.get_action_space(agent).sample() for agent in env.agents}
             )
             assert set(rewards) == set(env.agents) == {FIRST, SECOND}
-            for agent in counts:
-                counts[agent].append(float(seen[agent][1]))
+            for agent, found in counts.items():
+                found.append(float(seen[agent][1]))
             assert terminated[FIRST] == (step % 3 == 0)
             assert truncated[SECOND] == (step % 4 == 0)
             over = {FIRST} if step % 3 == 0 else set()

@@ -73,6 +73,18 @@ def test_learn_save_go_on_play_export(
     assert not (folder / "more" / "policy0.onnx").exists()
 
 
+def test_a_memory_is_learned_but_not_exported(
+    folder: Path, game: Game, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = game(kind="discrete")
+    (folder / "rllib_config.yaml").write_text("model: {use_lstm: true, lstm_cell_size: 8}\n")
+    assert train(path, *ROUNDS) == 0, capsys.readouterr().err
+    assert train(path, *ROUNDS, "--restore", str(run_folder(folder))) == 0
+    assert main(["convert", "rllib", str(run_folder(folder))]) == 2
+    assert "a policy with a memory (use_lstm) can be trained" in capsys.readouterr().err
+    assert not (folder / "onnx_exports" / "policy0.onnx").exists()
+
+
 def test_numbers_beyond_one_key(folder: Path, game: Game) -> None:
     """Choices among numbers become ones among zeros, also in the file."""
     path = game(kind="image")

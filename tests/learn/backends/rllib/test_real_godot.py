@@ -24,14 +24,14 @@ TAG = """
 env: godot
 env_config:
   scene: res://tag/train/TagTraining.tscn
-  arguments: {arenas: 4}
+  arguments: {arenas: 2}
 multiagent:
   policies:
     seeker: {}
     hider: {lr: 0.0001}
   policy_mapping_fn: {seeker: seeker, hider: hider}
 num_env_runners: 2
-train_batch_size: 256
+train_batch_size: 512
 minibatch_size: 128
 num_epochs: 2
 """
@@ -81,14 +81,14 @@ def test_two_policies_of_tag_a_lost_env_runner_and_an_interrupt(godot: Path, fol
 @pytest.mark.usefixtures("local_ray")
 def test_ppo_learns_with_two_env_runners(godot: Path, folder: Path) -> None:
     words = ["--env_path", str(paths.godot_project()), "--num_workers", "2"]
-    words += ["--scene", "res://examples/orchard/orchard.tscn", "--timesteps", "10000"]
+    words += ["--scene", "res://examples/orchard/orchard.tscn", "--timesteps", "8000"]
     words += ["--train_batch_size", "1024", "--sgd_minibatch_size", "256", "--num_sgd_iter", "10"]
     assert main(["train", "rllib", *words, "--lr", "0.001"]) == 0
     lines = (run_folder(folder) / "run.metrics.jsonl").read_text().splitlines()
     rewards = [json.loads(line)["episode_reward_mean"] for line in lines]
     told = [reward for reward in rewards if reward is not None]
     assert told[0] < -0.4
-    assert mean(told[-3:]) > told[0] + 0.4
+    assert mean(told[-2:]) > told[0] + 0.3
 
 
 def wait_for_lines(training: "subprocess.Popen[bytes]", path: Path, count: int) -> None:

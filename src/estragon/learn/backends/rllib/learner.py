@@ -11,6 +11,7 @@ from estragon.learn.backends.rllib import checkpoint
 from estragon.learn.backends.rllib.build import build, model_of
 from estragon.learn.backends.rllib.checkpoint import About, Checkpoint
 from estragon.learn.backends.rllib.plan import Plan, plain_settings
+from estragon.learn.backends.rllib.ray_session import be_quiet
 from estragon.learn.backends.rllib.runner import steps_of
 from estragon.learn.backends.rllib.survey import Role
 from estragon.learn.backends.spaces import describe, from_plain, to_plain
@@ -39,6 +40,7 @@ class Learner:
         self.episodes = before.episodes if before else 0
         self.checkpoints = before.checkpoints if before else 0
         self.algorithm = build(plan, roles, game)
+        be_quiet()  # building has made them loud again
         try:
             if plan.source is not None:
                 self._restore(plan.source)

@@ -33,7 +33,13 @@ RUN_ELSEWHERE = {
     "estragon play": "tests/jobs/test_play.py",
     "AI_TRAIN_DURATION=60 bash scripts/train.sh self-play": "tests/live/test_live.py",
 }
-OF_THE_CHECKOUT = ("make", "python scripts/", "estragon godot probe godot", "estragon train sb3")
+OF_THE_CHECKOUT = (
+    "make",
+    "python scripts/",
+    "estragon godot probe godot",
+    "estragon train sb3",
+    "estragon train rllib",
+)
 BIN = Path(sys.executable).parent
 A_SHORT_RUN = "--steps 20000 --arenas 512 --horizon 16 --minibatch 256 --probe-steps 2000"
 

@@ -38,10 +38,21 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "teach the agents of any Godot game with Stable-Baselines3",
         underscores=True,
     ),
+    ("train", "rllib"): Verb(
+        "estragon.learn.backends.rllib.command",
+        "TrainRllib",
+        "teach the agents of any Godot game with Ray RLlib, several policies at once",
+        underscores=True,
+    ),
     ("convert", "sb3"): Verb(
         "estragon.learn.backends.sb3.convert",
         "ConvertSb3",
         "a Stable-Baselines3 model as ONNX, for games",
+    ),
+    ("convert", "rllib"): Verb(
+        "estragon.learn.backends.rllib.convert",
+        "ConvertRllib",
+        "the policies of an RLlib checkpoint as ONNX, for games",
     ),
     ("tune",): Verb(
         "estragon.learn.backends.sb3.tune",

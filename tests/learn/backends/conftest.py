@@ -12,7 +12,10 @@ from tests.godot.rl.conftest import program
 Game = Callable[..., Path]
 
 if sys.platform == "win32":
-    collect_ignore_glob = ["sb3/test_*.py"]  # they stage shell scripts and signals
+    collect_ignore_glob = [
+        "rllib/test_*.py",
+        "sb3/test_*.py",
+    ]  # they stage shell scripts and signals
 
 
 @pytest.fixture(scope="session")

@@ -32,7 +32,7 @@ class Hands:
     """What an agent does: a Box, Discrete, MultiDiscrete, or a Dict where actions are mixed."""
 
     def __init__(self, spaces: Spaces) -> None:
-        self._actions = spaces.actions
+        self.actions = spaces.actions
         self._width = spaces.action_width
         self.space = _action_space(spaces.actions)
         choices = [action.size for action in spaces.actions if action.kind == "discrete"]
@@ -42,7 +42,7 @@ class Hands:
     def rows(self, actions: Any, count: int) -> np.ndarray:
         """(count, action_width) float32 of `count` agents' actions."""
         if isinstance(self.space, gym.Dict):
-            parts = [_column(actions, action, count) for action in self._actions]
+            parts = [_column(actions, action, count) for action in self.actions]
             rows = np.concatenate(parts, axis=1)
         else:
             rows = _shaped(actions, count, self._width)

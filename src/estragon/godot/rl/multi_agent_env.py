@@ -20,6 +20,9 @@ class GodotMultiAgentEnv(MultiAgentEnv):
     env runner starts a game of its own, with a seed of its own.
     """
 
+    goes_on = False
+    """Whether an agent whose episode ended begins the next one at once."""
+
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         """Start the game, or wait for the editor."""
         options = dict(config or {})
@@ -27,7 +30,9 @@ class GodotMultiAgentEnv(MultiAgentEnv):
         copy = getattr(config, "vector_index", 0) or 0
         options["seed"] = options.get("seed", 0) + SEEDS_APART * runner + copy
         self.possible_agents: list[str] = []
-        self._party = Party(options.pop("env_path", None), options.pop("key", None), options)
+        self._party = Party(
+            options.pop("env_path", None), options.pop("key", None), options, goes_on=self.goes_on
+        )
         self._learn_names()
         self.agents = list(self._party.known)
         super().__init__()

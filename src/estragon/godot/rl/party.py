@@ -1,7 +1,8 @@
 """The agents of one game by name, each with spaces of its own, in episodes of the whole.
 
 An episode lasts from a reset until no agent is left in it. An agent whose own episode ends is out
-of it, and does nothing (all zeros) until the next reset. Who joins is in it from then on.
+of it, and does nothing (all zeros) until the next reset; in a party that goes on, its next episode
+begins at once. Who joins is in it from then on.
 """
 
 import os
@@ -27,13 +28,18 @@ class Party:
     """One game, and who is in the episode."""
 
     def __init__(
-        self, env_path: str | os.PathLike[str] | None, key: str | None, options: dict[str, Any]
+        self,
+        env_path: str | os.PathLike[str] | None,
+        key: str | None,
+        options: dict[str, Any],
+        *,
+        goes_on: bool = False,
     ) -> None:
         """Start the game, or wait for the editor."""
         launch = Launch(env_path, **options)
         if launch.n_parallel != 1:
             raise UserError("n_parallel: this environment is one game; make several of them")
-        self._key = key
+        self._key, self._goes_on = key, goes_on
         self.games = Games(launch)
         self.names: list[str] = []
         """Who is in the episode."""
@@ -43,6 +49,8 @@ class Party:
         self.faces: dict[str, tuple[Eyes, Hands, Masks]] = {}
         """By name."""
         self._before: dict[str, Any] = {}
+        self.begun: dict[str, Any] = {}
+        """By name, what is seen first in episodes that began in the last step."""
         try:
             self._get_to_know(self._roster)
         except BaseException:
@@ -90,13 +98,16 @@ class Party:
         truncated: dict[str, bool] = {}
         infos: dict[str, dict[str, Any]] = {}
         self._get_to_know(outcome.roster)
+        self.begun = {}
         last_row = np.cumsum(outcome.states & LAST != 0) - 1
         playing = set(self.names)
         for row, agent in enumerate(outcome.roster.agents):
             name, state = name_of(agent), int(outcome.states[row])
             new = row >= len(before)
-            if new and outcome.lost:
-                break  # the same names again: they are out of this episode
+            if new and outcome.lost:  # the same names again
+                if self._goes_on:
+                    self.begun[name] = self._see(outcome.seen.row(row))
+                continue
             if not new and name not in playing:
                 continue
             over = bool(state & (ENDED | LEFT))
@@ -112,13 +123,16 @@ class Party:
                 infos[name]["final_obs_missing"] = True
             else:
                 seen[name] = self._see(outcome.seen.row(row))
+            if self._goes_on and state & ENDED and not state & LEFT:
+                self.begun[name] = self._see(outcome.seen.row(row))
             if over:
                 infos[name].pop("seed", None)  # of an episode that nobody here will see
                 infos[name].pop("action_mask", None)
             if state & LEFT:
                 infos[name]["agent_left"] = True
-        self._before = seen
-        self.names = [name for name in seen if not (terminated[name] or truncated[name])]
+        self._before = seen | self.begun
+        going_on = [name for name in seen if not (terminated[name] or truncated[name])]
+        self.names = [*going_on, *self.begun]
         return dict(seen), rewards, terminated, truncated, infos
 
     def _see(self, seen: dict[str, np.ndarray]) -> Any:

@@ -67,6 +67,20 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     rllib_stop_mode: Literal["none", "time_seconds", "timesteps"] | None = None
     rllib_stop_file_path: str | None = None
 
+    # Which some controllers write.
+    rllib_lr: float | None = None
+    rllib_gamma: float | None = None
+    rllib_lambda: float | None = None
+    rllib_clip_param: float | None = None
+    rllib_entropy_coeff: float | None = None
+    rllib_vf_loss_coeff: float | None = None
+    rllib_grad_clip: float | None = None
+    rllib_fcnet_hiddens: tuple[int, ...] | None = None
+    rllib_show_window: bool | None = None
+    rllib_resume_from: str | None = None
+    rllib_stop_time_seconds: float | None = None
+    rllib_stop_timesteps_total: int | None = None
+
     def said(self, prefix: str) -> dict[str, Any]:
         """What it says for one back end, without the prefix of that back end's keys."""
         other = {"sb3_": "rllib_", "rllib_": "sb3_"}[prefix]
@@ -81,10 +95,10 @@ class TrainingConfig(msgspec.Struct, frozen=True):
 class Controller:
     """The folder in the current directory, whether it is there or not."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
-        """Look at this folder."""
+    def __init__(self, folder: Path = FOLDER, stop_file: Path | None = None) -> None:
+        """Look at this folder; the file that ends a run may be elsewhere."""
         self.folder = folder
-        self.stop_file = folder / "STOP"
+        self.stop_file = stop_file or folder / "STOP"
         self._looked_at = 0.0
 
     @property

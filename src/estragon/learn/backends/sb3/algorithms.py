@@ -11,7 +11,7 @@ from gymnasium import spaces
 from estragon.errors import UserError
 from estragon.learn.backends.sb3.hyperparameters import Hyperparameters
 from estragon.learn.backends.sb3.names import Name, PolicyType
-from estragon.learn.backends.sb3.spaces import describe, has_images, is_image
+from estragon.learn.backends.spaces import describe, has_images, is_image
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm

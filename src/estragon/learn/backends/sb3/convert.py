@@ -68,7 +68,7 @@ class ConvertSb3:
 def _model_of(source: "ModelFile") -> Any:
     from estragon.learn.backends.sb3.algorithms import Plan
     from estragon.learn.backends.sb3.hyperparameters import Hyperparameters
-    from estragon.learn.backends.sb3.spaces import from_plain
+    from estragon.learn.backends.spaces import from_plain
 
     about = source.about
     if about is None:

@@ -17,7 +17,7 @@ from estragon.learn.backends.sb3.algorithms import Algorithm, Plan, check_spaces
 from estragon.learn.backends.sb3.device import choose_device
 from estragon.learn.backends.sb3.model_file import About, ModelFile, save
 from estragon.learn.backends.sb3.scales import read_scales, scaled, write_scales
-from estragon.learn.backends.sb3.spaces import describe, from_plain, to_plain
+from estragon.learn.backends.spaces import describe, from_plain, to_plain
 
 if TYPE_CHECKING:
     from estragon.learn.backends.sb3.command import TrainSb3

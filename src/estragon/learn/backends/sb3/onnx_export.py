@@ -19,7 +19,7 @@ from estragon.learn.backends.sb3.onnx_policy import (
     OnnxPolicy,
     sent_shape,
 )
-from estragon.learn.backends.sb3.spaces import is_image
+from estragon.learn.backends.spaces import is_image
 
 OPSET, IR_VERSION = 13, 9
 OPSETS = (9, 17)

@@ -13,7 +13,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from torch import nn
 
 from estragon.errors import UserError
-from estragon.learn.backends.sb3.spaces import is_image
+from estragon.learn.backends.spaces import is_image
 
 STATE_IN, OUTPUT, STATE_OUT = "state_ins", "output", "state_outs"
 

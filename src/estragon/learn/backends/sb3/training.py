@@ -26,8 +26,8 @@ from estragon.learn.backends.sb3.games import open_games, policies_of
 from estragon.learn.backends.sb3.learner import Learner
 from estragon.learn.backends.sb3.model_file import ModelFile
 from estragon.learn.backends.sb3.run_folder import RunFolder, new_run_folder
-from estragon.learn.backends.sb3.spaces import to_plain
 from estragon.learn.backends.sb3.watch import Watch, quiet_logger
+from estragon.learn.backends.spaces import to_plain
 from estragon.progress import Progress
 
 if TYPE_CHECKING:

@@ -44,7 +44,8 @@ def from_plain(plain: dict[str, Any]) -> spaces.Space[Any]:
     """The space that was written down."""
     match plain:
         case {"dict": parts}:
-            return spaces.Dict({key: from_plain(part) for key, part in parts.items()})
+            # Not a plain dict: Gymnasium would sort its keys.
+            return spaces.Dict([(key, from_plain(part)) for key, part in parts.items()])
         case {"box": shape, "dtype": kind}:
             dtype: Any = {"float32": np.float32, "uint8": np.uint8}[kind]
             low, high = (

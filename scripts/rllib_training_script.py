@@ -1,0 +1,11 @@
+"""Train the agents of a Godot game with Ray RLlib: `estragon train rllib`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from estragon.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["train", "rllib", *sys.argv[1:]]))

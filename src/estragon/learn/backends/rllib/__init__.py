@@ -1,0 +1,1 @@
+"""Ray RLlib on any Godot game, on one machine or on many."""

@@ -4,11 +4,13 @@ Its few packages that differ from ours are installed into a folder that is kept;
 (torch and what comes with it) are those of this very environment.
 """
 
+import contextlib
 import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,13 +43,13 @@ class Pace(NamedTuple):
 
 PACES = (Pace(60, 0), Pace(8, 60))
 """The best of them counts."""
-RATE = "agent-steps/s"
 
 
-def incumbent_rate(
-    program: str, project: Path, scene: str, copies: str, *numbers: object, timeout_sec: float
-) -> float:
-    """The agent-steps a second that a program beside this one prints; it plays a scene."""
+@contextlib.contextmanager
+def incumbent_call(
+    program: str, project: Path, scene: str, copies: str, *numbers: object
+) -> Iterator[list[str]]:
+    """The words that call a program beside this one, which plays a scene."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -56,15 +58,15 @@ def incumbent_rate(
         game.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         game.chmod(0o755)
         call = [incumbent_python(), Path(__file__).with_name(program), game, port, *numbers]
-        done = subprocess.run(
-            [str(word) for word in call],
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=timeout_sec,
-        )
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{RATE}: ")]
-    return float(line.removeprefix(f"{RATE}: "))
+        yield [str(word) for word in call]
+
+
+def told(lines: Iterable[str], what: str) -> float:
+    """The number that a program says something is; it may say other things before."""
+    for line in lines:
+        if line.startswith(f"{what}: "):
+            return float(line.removeprefix(f"{what}: "))
+    raise UserError(f"the client of Godot RL Agents ended without a word about {what}")
 
 
 def incumbent_python() -> Path:

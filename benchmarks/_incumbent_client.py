@@ -1,7 +1,8 @@
-"""The client of Godot RL Agents at play, in an environment of its own; prints agent-steps a second.
+"""The client of Godot RL Agents at play, in an environment of its own.
 
-Called with a game, a port, how many seconds to play, a speedup, a frame rate (0: none)
-and the action repeat.
+Called with a game, a port, a speedup, a frame rate (0: none) and the action repeat. Prints how many
+agents there are; then for every line with a number it plays as many steps at random, and prints the
+seconds that they took.
 """
 
 import itertools
@@ -10,11 +11,9 @@ import time
 
 from godot_rl.core.godot_env import GodotEnv
 
-WARM_UP_STEPS = 20
 
-
-def main(game: str, port: int, seconds: float, speedup: int, framerate: int, repeat: int) -> None:
-    """Play at random, and say how fast."""
+def main(game: str, port: int, speedup: int, framerate: int, repeat: int) -> None:
+    """Play when asked."""
     env = GodotEnv(
         env_path=game,
         port=port,
@@ -31,16 +30,15 @@ def main(game: str, port: int, seconds: float, speedup: int, framerate: int, rep
         return [list(parts) for parts in zip(*sampled, strict=True)]
 
     known = itertools.cycle([actions() for _ in range(16)])
-    for _ in range(WARM_UP_STEPS):
-        env.step(next(known), order_ij=False)
-    steps, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        env.step(next(known), order_ij=False)
-        steps += 1
-    print("agent-steps/s:", steps * env.num_envs / (time.perf_counter() - start))
+    print("agents:", env.num_envs, flush=True)
+    for line in sys.stdin:
+        start = time.perf_counter()
+        for _ in range(int(line)):
+            env.step(next(known), order_ij=False)
+        print("seconds:", time.perf_counter() - start, flush=True)
     env.close()
 
 
 if __name__ == "__main__":
-    game, port, seconds, *paces = sys.argv[1:]
-    main(game, int(port), float(seconds), *map(int, paces))
+    game, *numbers = sys.argv[1:]
+    main(game, *map(int, numbers))

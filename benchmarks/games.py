@@ -4,16 +4,17 @@ Agent-steps a second. The sides take turns, so that noise meets all alike. "Old"
 where the game answers as an older addon does: in JSON.
 """
 
-import functools
+import contextlib
 import itertools
-import json
-import statistics
+import socket
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple, TextIO
 
 from estragon import paths
 from estragon.check.bench import Figure
@@ -23,16 +24,15 @@ from estragon.godot.project import import_project
 
 sys.path.insert(0, str(paths.checkout()))
 try:
-    from benchmarks._incumbent import NEWEST_PYTHON, PACES, RATE, Pace, incumbent_rate
+    from benchmarks._incumbent import NEWEST_PYTHON, PACES, Pace, incumbent_call, told
+    from benchmarks._turns import Opened, take_turns
 finally:
     sys.path.pop(0)
 
 REPEAT = 8
 ARENAS = 16
-ROUNDS = 5
-"""That the sides take; one, and one game, where there is no time to measure anything anyway."""
 START_SEC = 90.0
-WARM_UP_STEPS = 20
+RATE = "agent-steps/s"
 
 
 class Scene(NamedTuple):
@@ -54,64 +54,87 @@ SCENES = (
 def measure(seconds: float) -> list[Figure]:
     """For every game: without a wire, ours, ours with JSON, and the client of Godot RL Agents."""
     project = import_project(paths.godot_project())
-    rounds, scenes = (ROUNDS, SCENES) if seconds >= 1.0 else (1, SCENES[-1:])
-    figures = []
-    for scene in scenes:
-        figures += _compare(project, scene, rounds, seconds / rounds)
-    return figures
+    scenes = SCENES if seconds >= 1.0 else SCENES[-1:]
+    return [figure for scene in scenes for figure in _compare(project, scene, seconds)]
 
 
-def _compare(project: Path, scene: Scene, rounds: int, seconds: float) -> list[Figure]:
-    sides: dict[str, tuple[Callable[[Path, Scene, float], float], str]] = {
-        "bare": (_play_bare, "physics, sensors, rewards; no wire"),
-        "ours": (_play_ours, "GodotEnv, binary1"),
-        "ours_json": (_play_ours_in_json, "GodotEnv, as with an older addon"),
+def _compare(project: Path, scene: Scene, seconds: float) -> list[Figure]:
+    sides: dict[str, tuple[Opened, str]] = {
+        "bare": (partial(_bare, project, scene), "physics, sensors, rewards; no wire"),
+        "ours": (partial(_ours, project, scene, "binary1"), "GodotEnv, binary1"),
+        "ours_json": (partial(_ours, project, scene, "json"), "GodotEnv, as with an older addon"),
     }
     if sys.version_info[:2] <= NEWEST_PYTHON:
-        sides |= {
-            f"incumbent_{pace.speedup}": (
-                functools.partial(_play_with_the_incumbent, pace=pace),
-                f"godot-rl 0.8.2, speedup {pace.speedup}",
-            )
-            for pace in PACES
-        }
-    rates: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(rounds):
-        for name, (play, _) in sides.items():
-            rates[name].append(play(project, scene, seconds))
-    middle = {name: statistics.median(values) for name, values in rates.items()}
+        for pace in PACES:
+            note = f"godot-rl 0.8.2, speedup {pace.speedup}"
+            sides[f"incumbent_{pace.speedup}"] = (partial(_incumbent, project, scene, pace), note)
+    turns = take_turns({name: opened for name, (opened, _) in sides.items()}, seconds)
     agents = 2 if scene.name == "tag" else 1
     figures = [
-        Figure(f"{scene.name}_{name}", middle[name], RATE, ARENAS, agents, REPEAT, note)
+        Figure(f"{scene.name}_{name}", turns.rate(name), RATE, ARENAS, agents, REPEAT, note)
         for name, (_, note) in sides.items()
     ]
     compared = [("ours", "bare")]
     if others := [name for name in sides if name.startswith("incumbent")]:
-        best = max(others, key=lambda name: middle[name])
+        best = max(others, key=turns.rate)
         compared += [("ours", best), ("ours_json", best)]
     for above, below in compared:
         name = f"{scene.name}_{above}_over_{below.partition('_')[0]}"
-        pairs = zip(rates[above], rates[below], strict=True)
-        ratio = statistics.median(ours / theirs for ours, theirs in pairs)
+        ratio = turns.ratio(above, below)
         figures.append(Figure(name, ratio, "×", ARENAS, agents, REPEAT, "median of the rounds"))
     return figures
 
 
-def _play_bare(project: Path, scene: Scene, seconds: float) -> float:
-    words: list[str | Path] = ["--headless", "--path", project, "--fixed-fps", "60"]
-    words += ["-s", "res://tests/bench_scene.gd", "--", f"--scene={scene.path}", scene.copies]
-    words += [f"--seconds={seconds}", f"--action_repeat={REPEAT}"]
+class Bare:
+    """A game by itself, which plays when it is told to."""
+
+    def __init__(self, lines: TextIO) -> None:
+        self._lines = lines
+        self.agents = int(lines.readline())
+
+    def play(self, steps: int) -> float:
+        """Play so many steps of all agents; the seconds that it took."""
+        self._lines.write(f"{steps}\n")
+        self._lines.flush()
+        return int(self._lines.readline()) / 1e6
+
+
+@contextlib.contextmanager
+def _bare(project: Path, scene: Scene) -> Iterator[Bare]:
     with (
         tempfile.TemporaryDirectory() as folder,
-        GodotProcess(words, folder=Path(folder)) as process,
+        socket.create_server(("127.0.0.1", 0)) as server,
     ):
-        line = process.wait_for_line(
-            "its figures", lambda text: text.startswith("{"), START_SEC + 3 * seconds
-        )
-    return float(json.loads(line)["agent_steps_per_s"])
+        server.settimeout(START_SEC)
+        words: list[str | Path] = ["--headless", "--path", project, "--fixed-fps", "60"]
+        words += ["-s", "res://tests/bench_scene.gd", "--", f"--scene={scene.path}", scene.copies]
+        words += [f"--port={server.getsockname()[1]}", f"--action_repeat={REPEAT}"]
+        with GodotProcess(words, folder=Path(folder)):
+            connection, _ = server.accept()
+            with connection, connection.makefile("rw") as lines:
+                connection.settimeout(START_SEC)
+                yield Bare(lines)
 
 
-def _play_ours(project: Path, scene: Scene, seconds: float, encoding: str = "binary1") -> float:
+class Ours:
+    """Our environment with a game of ours."""
+
+    def __init__(self, env: GodotEnv) -> None:
+        env.reset(seed=0)
+        self.agents = env.num_envs
+        self._env = env
+        self._actions = itertools.cycle([env.action_space.sample() for _ in range(16)])
+
+    def play(self, steps: int) -> float:
+        """Play so many steps of all agents; the seconds that it took."""
+        start = time.perf_counter()
+        for _ in range(steps):
+            self._env.step(next(self._actions))
+        return time.perf_counter() - start
+
+
+@contextlib.contextmanager
+def _ours(project: Path, scene: Scene, encoding: str) -> Iterator[Ours]:
     key, _, value = scene.copies.removeprefix("--").partition("=")
     env = GodotEnv(
         project,
@@ -120,32 +143,36 @@ def _play_ours(project: Path, scene: Scene, seconds: float, encoding: str = "bin
         encoding=encoding,
         arguments={key: value},
     )
-    try:
-        env.reset(seed=0)
-        actions = itertools.cycle([env.action_space.sample() for _ in range(16)])
-        for _ in range(WARM_UP_STEPS):
-            env.step(next(actions))
-        steps, start = 0, time.perf_counter()
-        while time.perf_counter() - start < seconds:
-            env.step(next(actions))
-            steps += 1
-        return steps * env.num_envs / (time.perf_counter() - start)
-    finally:
-        env.close()
+    with contextlib.closing(env):
+        yield Ours(env)
 
 
-def _play_ours_in_json(project: Path, scene: Scene, seconds: float) -> float:
-    return _play_ours(project, scene, seconds, "json")
+class Incumbent:
+    """The client of Godot RL Agents with the same game."""
+
+    def __init__(self, says: IO[str], hears: IO[str]) -> None:
+        self._says, self._hears = says, hears
+        self.agents = int(told(self._says, "agents"))
+
+    def play(self, steps: int) -> float:
+        """Play so many steps of all agents; the seconds that it took."""
+        self._hears.write(f"{steps}\n")
+        self._hears.flush()
+        return told(self._says, "seconds")
 
 
-def _play_with_the_incumbent(project: Path, scene: Scene, seconds: float, pace: Pace) -> float:
-    return incumbent_rate(
-        "_incumbent_client.py",
-        project,
-        scene.path,
-        scene.copies,
-        seconds,
-        *pace,
-        REPEAT,
-        timeout_sec=START_SEC + 10 * seconds,
-    )
+@contextlib.contextmanager
+def _incumbent(project: Path, scene: Scene, pace: Pace) -> Iterator[Incumbent]:
+    numbers = (*pace, REPEAT)
+    with (
+        incumbent_call(
+            "_incumbent_client.py", project, scene.path, scene.copies, *numbers
+        ) as words,
+        subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        if process.stdin is not None and process.stdout is not None:
+            yield Incumbent(process.stdout, process.stdin)
+            process.stdin.close()  # which is its end
+            process.stdout.read()

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import json
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from estragon.godot.project import import_project
 
 sys.path.insert(0, str(paths.checkout()))
 try:
-    from benchmarks._incumbent import NEWEST_PYTHON, PACES, RATE, Pace, incumbent_rate
+    from benchmarks._incumbent import NEWEST_PYTHON, PACES, Pace, incumbent_call, told
 finally:
     sys.path.pop(0)
 try:
@@ -37,6 +38,7 @@ except ImportError as error:
     ) from error
 
 REPEAT = 8
+RATE = "agent-steps/s"
 ROUNDS = 3
 TIMEOUT_SEC = 600.0
 PRETEND_RATE = 4000.0
@@ -128,12 +130,10 @@ def _learn_with_ours(project: Path, scene: Scene, asked: dict[str, Any]) -> floa
 def _learn_with_the_incumbent(
     project: Path, scene: Scene, asked: dict[str, Any], pace: Pace
 ) -> float:
-    return incumbent_rate(
-        "_incumbent_trainer.py",
-        project,
-        scene.path,
-        f"--{scene.copies}={scene.agents}",
-        *pace,
-        json.dumps(asked),
-        timeout_sec=TIMEOUT_SEC,
-    )
+    copies = f"--{scene.copies}={scene.agents}"
+    program = "_incumbent_trainer.py"
+    with incumbent_call(program, project, scene.path, copies, *pace, json.dumps(asked)) as words:
+        done = subprocess.run(
+            words, check=True, stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_SEC
+        )
+    return told(done.stdout.splitlines(), RATE)

@@ -31,6 +31,7 @@ class Channel:
     def __init__(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connection = connection
+        self._timeout_sec: float | None = connection.gettimeout()
         self._ahead = memoryview(bytearray(READ_AHEAD))
         self._have = 0
         self._frame: bytearray | None = None  # one that is longer than what is read ahead
@@ -47,7 +48,7 @@ class Channel:
     def send_framed(self, data: bytes | bytearray | memoryview, timeout_sec: float) -> None:
         """Send bytes that begin with their length already."""
         try:
-            self._connection.settimeout(timeout_sec)
+            self._wait_for(timeout_sec)
             self._connection.sendall(data)
         except TimeoutError as error:
             raise ChannelTimeoutError("it takes nothing in any more") from error
@@ -56,11 +57,13 @@ class Channel:
 
     def receive(self, timeout_sec: float) -> bytearray:
         """The next frame, without its length; may be called again after it was interrupted."""
-        deadline = time.monotonic() + timeout_sec
+        start = 0.0
         while (frame := self.take()) is None:
-            left = deadline - time.monotonic()
+            # Most frames come in one piece: then the timeout need not change.
+            left = timeout_sec - (time.monotonic() - start) if start else timeout_sec
             if left <= 0.0:
                 raise ChannelTimeoutError("no answer")
+            start = start or time.monotonic()
             self.read(left)
         return frame
 
@@ -68,7 +71,7 @@ class Channel:
         """Take in what has come, waiting for it if need be."""
         to, at = (self._ahead, self._have) if self._frame is None else (self._frame, self._filled)
         try:
-            self._connection.settimeout(timeout_sec)
+            self._wait_for(timeout_sec)
             count = self._connection.recv_into(memoryview(to)[at:])
         except TimeoutError as error:
             raise ChannelTimeoutError("no answer") from error
@@ -80,6 +83,11 @@ class Channel:
             self._have += count
         else:
             self._filled += count
+
+    def _wait_for(self, timeout_sec: float) -> None:
+        if timeout_sec != self._timeout_sec:
+            self._connection.settimeout(timeout_sec)
+            self._timeout_sec = timeout_sec
 
     def take(self) -> bytearray | None:
         """A frame that is complete, if there is one."""

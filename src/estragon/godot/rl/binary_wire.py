@@ -22,6 +22,23 @@ JOINERS = msgspec.json.Decoder(list[Joined])
 INFO_LIST = msgspec.json.Decoder(list[dict[str, Any]])
 
 
+class Calm:
+    """Where everything is in a step of which there is nothing special to tell."""
+
+    def __init__(self, roster: Roster) -> None:
+        rows = len(roster)
+        self.silent = HEADER.pack(STEP, 0, 0, rows)
+        self.telling = HEADER.pack(STEP, INFOS, 0, rows)
+        self.nobody = bytes(rows)
+        self.no_states = np.frombuffer(self.nobody, UINT8)
+        self.states = HEADER.size + 4 * rows
+        self.states_end = self.states + rows
+        self.numbers = self.states + (rows + 3 & ~3)
+        self.count, self.bytes = int(roster.numbers[-1]), int(roster.image_bytes[-1])
+        self.images = self.numbers + 4 * self.count
+        self.end = self.images + (self.bytes + 3 & ~3)
+
+
 class BinaryWire:
     """Writes what one game is told, and reads what it answers."""
 
@@ -30,7 +47,9 @@ class BinaryWire:
     def __init__(self, roster: Roster) -> None:
         self.roster = roster
         self._newest_id = max((agent.id for agent in roster.agents), default=-1)
-        self._prepare_actions()
+        self._told: bytes | None = None
+        self._infos: list[dict[str, Any]] = []
+        self._prepare()
 
     def reset(self, seed: int | None) -> bytes:
         """A frame that asks for new episodes, with its length."""
@@ -45,6 +64,51 @@ class BinaryWire:
 
     def read(self, frame: bytearray, *, reset: bool) -> Outcome:
         """What came of it; the roster is then of those who play on."""
+        outcome = self._read_calm(frame)
+        if outcome is None or reset:
+            outcome = self._read_any(frame, reset=reset)
+        outcome.check()
+        if outcome.has_changes():
+            self.roster = outcome.next_roster()
+            joined = outcome.roster.agents[len(outcome.roster) - outcome.joined :]
+            self._newest_id = max([self._newest_id, *(agent.id for agent in joined)])
+            self._prepare()
+        return outcome
+
+    def _read_calm(self, frame: bytearray) -> Outcome | None:
+        """Most frames: a step in which nobody's episode ends, nobody comes or goes."""
+        calm = self._calm
+        is_telling = frame.startswith(calm.telling)
+        if not is_telling and (not frame.startswith(calm.silent) or len(frame) != calm.end):
+            return None
+        if len(frame) < calm.end or frame[calm.states : calm.states_end] != calm.nobody:
+            return None
+        infos = self._read_told(frame) if is_telling else None
+        return Outcome(
+            roster=self.roster,
+            joined=0,
+            rewards=np.frombuffer(frame, FLOAT32, len(self.roster), HEADER.size),
+            states=calm.no_states,
+            seen=Sight(
+                self.roster,
+                np.frombuffer(frame, FLOAT32, calm.count, calm.numbers),
+                np.frombuffer(frame, UINT8, calm.bytes, calm.images),
+            ),
+            infos=infos,
+            calm=True,
+        )
+
+    def _read_told(self, frame: bytearray) -> list[dict[str, Any]]:
+        """What agents tell in such a step; the very same list if it is the same again."""
+        sections = Sections(frame, self._calm.end)
+        text = bytes(sections.text())
+        sections.finish()
+        if text != self._told:
+            self._infos = _read_infos(text, len(self.roster))
+            self._told = text
+        return self._infos
+
+    def _read_any(self, frame: bytearray, *, reset: bool) -> Outcome:
         expected = RESET if reset else STEP
         if len(frame) < HEADER.size:
             raise BadMessageError(f"{len(frame)} bytes are no message")
@@ -79,7 +143,7 @@ class BinaryWire:
         last = None
         if ended is not None and last_numbers is not None and last_images is not None:
             last = Sight(ended, last_numbers, last_images)
-        outcome = Outcome(
+        return Outcome(
             roster=roster,
             joined=len(joined),
             rewards=rewards,
@@ -90,14 +154,10 @@ class BinaryWire:
             infos=infos,
             calm=nobody_ended and not joined,
         )
-        outcome.check()
-        if outcome.has_changes():
-            self.roster = outcome.next_roster()
-            self._newest_id = max([self._newest_id, *(agent.id for agent in joined)])
-            self._prepare_actions()
-        return outcome
 
-    def _prepare_actions(self) -> None:
+    def _prepare(self) -> None:
+        """What depends on who plays."""
+        self._calm = Calm(self.roster)
         head = HEADER.pack(ACTIONS, 0, 0, len(self.roster))
         size = HEADER.size + 4 * int(self.roster.actions[-1])
         self._frame = bytearray(LENGTH.size + size)
@@ -159,7 +219,7 @@ class Sections:
             raise BadMessageError(f"{len(self._frame) - self._at} bytes too many")
 
 
-def _read_infos(text: memoryview, rows: int) -> list[dict[str, Any]]:
+def _read_infos(text: bytes | memoryview, rows: int) -> list[dict[str, Any]]:
     infos: list[dict[str, Any]] = decode(INFO_LIST, text)
     if len(infos) != rows:
         raise BadMessageError(f"{len(infos)} infos for {rows} agents")

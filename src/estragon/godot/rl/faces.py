@@ -55,6 +55,8 @@ class Hands:
             raise UserError(
                 f"action {column} of agent {agent} is {rows[agent, column]}: the policy diverged"
             )
+        if len(self._choices) == 1 == self._width and _are_choices(rows, self._choices[0]):
+            return rows
         if len(self._columns):
             chosen = rows[:, self._columns]
             right = (chosen >= 0) & (chosen < self._choices) & (chosen == np.floor(chosen))
@@ -135,6 +137,12 @@ def _action_space(actions: tuple[Action, ...]) -> gym.Space[Any]:
         return gym.Dict(OrderedDict((action.key, _action_space((action,))) for action in actions))
     width = sum(action.size for action in actions)
     return gym.Box(-1.0, 1.0, (width,), np.float32)
+
+
+def _are_choices(rows: np.ndarray, count: int) -> bool:
+    """The same without an array for every question, where all that is done is one choice."""
+    chosen = rows.reshape(-1).tolist()
+    return min(chosen) >= 0 and max(chosen) < count and all(map(float.is_integer, chosen))
 
 
 def _column(actions: Any, action: Action, count: int) -> np.ndarray:

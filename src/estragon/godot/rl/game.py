@@ -112,12 +112,12 @@ class Game:
         if self._awaited:
             raise self._error(f"{self._awaited} did not come yet")
         self._awaited = awaited
-        # Whoever is gone is found out when the answer is read, with its reason.
-        with contextlib.suppress(ChannelClosedError):
-            try:
-                self._channel.send_framed(framed, self._timeout_sec)
-            except ChannelTimeoutError as error:
-                raise self._hung() from error
+        try:
+            self._channel.send_framed(framed, self._timeout_sec)
+        except ChannelTimeoutError as error:
+            raise self._hung() from error
+        except ChannelClosedError:
+            pass  # whoever is gone is found out when the answer is read, with its reason
 
     def _receive(self) -> bytearray:
         try:

@@ -22,7 +22,7 @@ class WasReset(msgspec.Struct, tag_field="type", tag="reset"):
     """The answer to a reset."""
 
     obs: Seen
-    info: list[dict[str, Any]] | None = None
+    info: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class Stepped(msgspec.Struct, tag_field="type", tag="step"):
@@ -31,10 +31,11 @@ class Stepped(msgspec.Struct, tag_field="type", tag="step"):
     obs: Seen
     reward: list[float | None]
     done: list[bool | int | float]
-    info: list[dict[str, Any]] | None = None
+    info: msgspec.Raw = msgspec.Raw(b"null")
 
 
 RESETS, STEPS = msgspec.json.Decoder(WasReset), msgspec.json.Decoder(Stepped)
+TOLD = msgspec.json.Decoder(list[dict[str, Any]] | None)
 
 
 class JsonWire:
@@ -44,6 +45,8 @@ class JsonWire:
 
     def __init__(self, roster: Roster) -> None:
         self.roster = roster
+        self._told: bytes | None = None
+        self._infos: list[dict[str, Any]] | None = None
         self._does = [
             [(action, int(start) + place) for action, place in agent.spaces.action_places()]
             for agent, start in zip(roster.agents, roster.actions, strict=False)
@@ -74,7 +77,8 @@ class JsonWire:
         except BadMessageError as error:
             raise _explained(frame) or error from error
         count = len(self.roster)
-        infos = message.info if message.info and any(message.info) else None
+        somebody_ended = not reset and any(message.done)
+        infos = self._read_told(bytes(message.info), anew=somebody_ended)
         rewards = np.zeros(count, np.float32)
         states = np.zeros(count, np.uint8)
         parts = [("obs", message.obs)] + ([("info", infos)] if infos else [])
@@ -85,11 +89,8 @@ class JsonWire:
                 raise BadMessageError(f"{len(part)} {what} for {count} agents")
         if not reset:
             rewards = np.array(message.reward, np.float32)
-        somebody_ended = not reset and any(message.done)
         if somebody_ended:
             states[np.array(message.done, dtype=bool)] = TERMINATED
-        if infos:
-            check_infos(infos)
         outcome = Outcome(
             roster=self.roster,
             joined=0,
@@ -101,6 +102,16 @@ class JsonWire:
         )
         outcome.check()
         return outcome
+
+    def _read_told(self, text: bytes, *, anew: bool) -> list[dict[str, Any]] | None:
+        """What agents tell, if they do; the very same list if it is the same again."""
+        if not anew and text == self._told:
+            return self._infos
+        infos: list[dict[str, Any]] | None = decode(TOLD, text)
+        infos = infos if infos and any(infos) else None
+        check_infos(infos or [])
+        self._told, self._infos = (None, None) if anew else (text, infos)
+        return infos
 
     def _read_seen(self, obs: Seen) -> Sight:
         numbers: list[float] = []

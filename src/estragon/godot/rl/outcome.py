@@ -69,7 +69,7 @@ class Outcome:
     masks: np.ndarray | None = None
     """uint8, agent by agent, choice by choice of the masked actions."""
     infos: list[dict[str, Any]] | None = None
-    """One for each row, if any is there."""
+    """One for each row, if any is there; not to be changed, for it may be given again."""
     calm: bool = False
     """Whether it is known that nobody's episode ended, nobody left, nobody joined."""
     lost: str = ""

@@ -130,7 +130,8 @@ class GodotVecEnv(VecEnv):
         return [False for _ in self._get_indices(indices)]
 
     def _infos(self, step: Step) -> list[dict[str, Any]]:
-        infos = step.infos if step.infos is not None else [{} for _ in range(self.num_envs)]
+        told = step.infos
+        infos = [{} for _ in range(self.num_envs)] if told is None else [dict(i) for i in told]
         for row, seat in enumerate(step.ended.tolist()):
             info = infos[seat]
             last = self._eyes.see(step.last_numbers[row], step.last_images[row])

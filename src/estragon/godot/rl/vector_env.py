@@ -55,6 +55,8 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
             self._batch.games.close()
             raise
         self.closed = False
+        self._told: list[dict[str, Any]] | None = None
+        self._columns: dict[str, np.ndarray] = {}
         self.num_envs = self._batch.count
         self.agent_policy_names = self._batch.policies
         self.single_observation_space = self._eyes.space
@@ -106,7 +108,11 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
 
     def _infos(self, step: Step) -> dict[str, Any]:
         infos: dict[str, Any] = {}
-        if step.infos is not None and not _add_columns(infos, step.infos, step.ended):
+        if step.infos is not None and step.infos is self._told:
+            infos = {name: column.copy() for name, column in self._columns.items()}
+        elif step.infos is not None and _add_columns(infos, step.infos, step.ended):
+            self._remember(step, infos)
+        elif step.infos is not None:
             over = set(step.ended.tolist())
             for seat, info in enumerate(step.infos):
                 if info and seat not in over:
@@ -126,6 +132,12 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
             infos["empty"] = self._batch.empty.copy()
             infos["_empty"] = np.ones(self.num_envs, bool)
         return infos
+
+    def _remember(self, step: Step, columns: dict[str, Any]) -> None:
+        """Most agents tell the same again in the next step."""
+        if not len(step.ended):
+            self._told = step.infos
+            self._columns = {name: column.copy() for name, column in columns.items()}
 
 
 def _add_columns(infos: dict[str, Any], rows: list[dict[str, Any]], ended: np.ndarray) -> bool:

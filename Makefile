@@ -26,7 +26,7 @@ train: setup ## Teach a seeker and a hider by self-play; minutes
 	$(BIN)/estragon train tag $(ARGS)
 
 test: setup ## What CI runs: every test but the long proofs
-	$(BIN)/python -m pytest -n auto --maxprocesses 2 --dist loadfile \
+	$(BIN)/python -m pytest -n 3 --dist loadfile \
 		--no-loadscope-reorder $(ARGS)
 
 check: setup ## Lint, formatting and types, of Python and GDScript

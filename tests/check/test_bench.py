@@ -91,13 +91,22 @@ def test_games_are_measured_beside_themselves_and_the_other_client(tmp_path: Pat
     output = tmp_path / "games.json"
     assert main(["bench", "games", "--seconds", "0.3", "--output", str(output)]) == 0
     figures = json.loads(output.read_text())
-    sides = ["bare", "ours", "ours_json", "incumbent"]
+    sides = ["bare", "ours", "ours_json", "incumbent_60", "incumbent_8"]
     sides += ["ours_over_bare", "ours_over_incumbent", "ours_json_over_incumbent"]
     assert [figure["name"] for figure in figures] == [f"marble_{side}" for side in sides]
     assert all(set(figure) == KEYS and figure["value"] > 0 for figure in figures)
 
 
-@pytest.mark.slow
+def test_learning_is_measured_beside_the_other_client(tmp_path: Path) -> None:
+    output = tmp_path / "trainers.json"
+    assert main(["bench", "trainers", "--seconds", "0.3", "--output", str(output)]) == 0
+    figures = json.loads(output.read_text())
+    sides = ["ours", "incumbent_60", "incumbent_8", "ours_over_incumbent"]
+    assert [figure["name"] for figure in figures] == [f"ppo_light_{side}" for side in sides]
+    assert all(set(figure) == KEYS and figure["value"] > 0 for figure in figures)
+
+
+@pytest.mark.prove
 def test_training_is_measured_beside_stable_baselines(tmp_path: Path) -> None:
     output = tmp_path / "training.json"
     assert main(["bench", "training", "--seconds", "0.01", "--output", str(output)]) == 0

@@ -44,7 +44,7 @@ def apt_at_work(home: Path) -> bool:
     return False
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 @pytest.mark.skipif(sys.platform != "linux", reason="kills an apt-get")
 def test_in_an_empty_home_killed_repeated_and_two_at_once(empty_home: Path) -> None:
     try:

@@ -112,7 +112,7 @@ def begin(root: Path, *words: str, before: str = "") -> "subprocess.Popen[str]":
 
 
 @POSIX
-@pytest.mark.slow
+@pytest.mark.prove
 def test_killed_again_and_again_it_goes_on_to_the_same_bytes(here: Path) -> None:
     assert finish(begin(here, "--output", "whole.mp4"))[0] == 0
     for moment in ("drawing 5/", "encoding 5/"):

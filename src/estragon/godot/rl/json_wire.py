@@ -183,7 +183,8 @@ def _explained(frame: bytearray) -> BadMessageError | None:
     except msgspec.DecodeError:
         return None
     for what in ("obs", "reward"):
-        for agent, seen in enumerate(found.get(what) or []):
+        given = found.get(what)
+        for agent, seen in enumerate(given if isinstance(given, list) else []):
             for key, value in seen.items() if isinstance(seen, dict) else [(what, seen)]:
                 for index, number in enumerate(_flat(value)):
                     if isinstance(number, str) and NOT_A_NUMBER.fullmatch(number.encode()):

@@ -7,7 +7,7 @@ import pytest
 
 from estragon.cli import main
 from estragon.errors import UserError
-from estragon.learn.backends.rllib.ray_session import _join
+from estragon.learn.backends.rllib.ray_session import _join, ray_session
 from tests.learn.backends.conftest import Game
 from tests.learn.backends.rllib.staging import ROUNDS, manifest, run_folder, train
 from tests.learn.backends.sb3.test_faults import complaint, full_disk
@@ -145,7 +145,7 @@ def test_a_game_that_dies_again_and_again(
 @pytest.mark.slow
 @pytest.mark.usefixtures("local_ray")
 def test_a_full_disk(folder: Path, game: Game, capsys: pytest.CaptureFixture[str]) -> None:
-    with full_disk(12_000):
+    with ray_session(None, 4), full_disk(12_000):
         words = ["--checkpoint_frequency", "1", "--fcnet_hiddens", "64", "64"]
         assert train(game(kind="box"), *ROUNDS, *words) == 1
     error = capsys.readouterr().err

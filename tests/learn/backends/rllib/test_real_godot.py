@@ -78,6 +78,7 @@ def test_two_policies_of_tag_a_lost_env_runner_and_an_interrupt(godot: Path, fol
         assert main(["onnx", "compare", f"policies/{policy}.onnx"]) == 0
 
 
+@pytest.mark.prove
 @pytest.mark.usefixtures("local_ray")
 def test_ppo_learns_with_two_env_runners(godot: Path, folder: Path) -> None:
     words = ["--env_path", str(paths.godot_project()), "--num_workers", "2"]

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from estragon import paths
 from estragon.cli import main
@@ -33,6 +34,8 @@ RUN_ELSEWHERE = {
     "estragon play": "tests/jobs/test_play.py",
     "AI_TRAIN_DURATION=60 bash scripts/train.sh self-play": "tests/live/test_live.py",
 }
+LONG_PAGES = ("rllib.md", "training.md")
+"""Whose commands take minutes; what they do is tested elsewhere, too."""
 OF_THE_CHECKOUT = (
     "make",
     "python scripts/",
@@ -66,13 +69,16 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return found
 
 
-def commands() -> list[tuple[str, list[str]]]:
+def commands() -> list[ParameterSet]:
     """The shell commands of each page, in order."""
     pages: dict[str, list[str]] = {}
     for name, block in blocks("sh"):
         lines = block.replace("\\\n", " ").splitlines()
         pages.setdefault(name, []).extend(line.strip() for line in lines if line.strip())
-    return list(pages.items())
+    return [
+        pytest.param(*page, marks=[pytest.mark.prove] if page[0] in LONG_PAGES else [])
+        for page in pages.items()
+    ]
 
 
 @pytest.mark.parametrize(("page", "lines"), commands(), ids=lambda value: str(value)[:20])

@@ -27,7 +27,13 @@ ALGORITHMS = {
 }
 
 
-@pytest.mark.parametrize(("algo", "kind"), ALGORITHMS)
+@pytest.mark.parametrize(
+    ("algo", "kind"),
+    [
+        each if each[0] == "ppo" else pytest.param(*each, marks=pytest.mark.prove)
+        for each in ALGORITHMS
+    ],
+)
 def test_learn_save_go_on_play_export(
     folder: Path,
     game: Game,
@@ -73,6 +79,7 @@ def test_learn_save_go_on_play_export(
     assert not (folder / "more" / "policy0.onnx").exists()
 
 
+@pytest.mark.prove
 def test_a_memory_is_learned_but_not_exported(
     folder: Path, game: Game, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,10 +68,28 @@ def test_wrong_files_begin_nothing(
     ("kind", "text", "words", "said"),
     [
         ("box", "", ["--algo", "dqn"], "dqn cannot do 2 numbers (policy0); for this game there is"),
-        ("discrete", "", ["--algo", "sac"], "sac cannot do one of 4 choices (policy0)"),
-        ("box", "learning_rate: 1", [], "PPO has no setting learning_rate"),
+        pytest.param(
+            "discrete",
+            "",
+            ["--algo", "sac"],
+            "sac cannot do one of 4 choices (policy0)",
+            marks=pytest.mark.prove,
+        ),
+        pytest.param(
+            "box",
+            "learning_rate: 1",
+            [],
+            "PPO has no setting learning_rate",
+            marks=pytest.mark.prove,
+        ),
         ("box", "lr: fast", [], "lr: expected a number, got fast"),
-        ("box", "model: {fcnet_hidden: [8]}", [], "unknown fcnet_hidden (did you mean fcnet_hidde"),
+        pytest.param(
+            "box",
+            "model: {fcnet_hidden: [8]}",
+            [],
+            "unknown fcnet_hidden (did you mean fcnet_hidde",
+            marks=pytest.mark.prove,
+        ),
         ("box", "multiagent: {policies: [a, b]}", [], "played by policy0, policy1, but there is"),
         (
             "image",
@@ -79,7 +97,7 @@ def test_wrong_files_begin_nothing(
             [],
             "choose with key under env_config in the YAML file (obs, near, camera_2d)",
         ),
-        ("box", "minibatch_size: 99999", [], "minibatch_size"),
+        pytest.param("box", "minibatch_size: 99999", [], "minibatch_size", marks=pytest.mark.prove),
     ],
 )
 @pytest.mark.slow
@@ -111,7 +129,7 @@ def test_a_game_that_never_connects(
     assert "I am here" in said
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 @pytest.mark.usefixtures("local_ray")
 def test_a_checkpoint_of_another_algorithm_or_game_or_a_damaged_one(
     folder: Path, game: Game, capsys: pytest.CaptureFixture[str]
@@ -130,7 +148,7 @@ def test_a_checkpoint_of_another_algorithm_or_game_or_a_damaged_one(
     assert not run_folder(folder, "experiment_2").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 @pytest.mark.usefixtures("local_ray")
 def test_a_game_that_dies_again_and_again(
     folder: Path, game: Game, capsys: pytest.CaptureFixture[str]
@@ -142,7 +160,7 @@ def test_a_game_that_dies_again_and_again(
     assert list(run_folder(folder).glob("checkpoint_*"))
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 @pytest.mark.usefixtures("local_ray")
 def test_a_full_disk(folder: Path, game: Game, capsys: pytest.CaptureFixture[str]) -> None:
     with ray_session(None, 4), full_disk(12_000):

@@ -1,10 +1,16 @@
 """Fixtures that every test may use."""
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # The same examples in every run: a fuzz test that fails, fails for everybody.
-settings.register_profile("repeatable", derandomize=True)
+# Machines may be busy: how long it takes says nothing about what is tested.
+settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("repeatable")
 
 pytest_plugins = ["tests.prove"]

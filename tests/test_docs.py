@@ -44,7 +44,7 @@ OF_THE_CHECKOUT = (
     "estragon train rllib",
 )
 BIN = Path(sys.executable).parent
-A_SHORT_RUN = "--steps 20000 --arenas 512 --horizon 16 --minibatch 256 --probe-steps 2000"
+A_SHORT_RUN = "--steps 20000 --arenas 512 --horizon 16 --minibatch 256 --probe-steps 0 --no-film"
 
 
 def words_of(command: str, folder: Path) -> list[str]:

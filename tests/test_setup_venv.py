@@ -151,6 +151,7 @@ def test_life_of_a_venv(script: Any, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills by signal")
+@pytest.mark.prove
 def test_killed_in_the_middle(script: Any, tmp_path: Path) -> None:
     """Where only the script dies, pip lives on: the next run waits for it, then starts over."""
     project = make_project(tmp_path / "tiny")

@@ -97,6 +97,7 @@ def test_games_are_measured_beside_themselves_and_the_other_client(tmp_path: Pat
     assert all(set(figure) == KEYS and figure["value"] > 0 for figure in figures)
 
 
+@pytest.mark.prove
 def test_learning_is_measured_beside_the_other_client(tmp_path: Path) -> None:
     output = tmp_path / "trainers.json"
     assert main(["bench", "trainers", "--seconds", "0.3", "--output", str(output)]) == 0

@@ -130,6 +130,7 @@ def test_a_server_that_is_killed_is_found_again(tmp_path: Path) -> None:
                 again.wait_for(r"decisions/s: [1-9]")
 
 
+@pytest.mark.prove
 def test_a_server_that_stands_still_is_waited_for(tmp_path: Path) -> None:
     serve = [*ESTRAGON, "serve", "--random", "--port", "0", "--output", str(tmp_path)]
     with Command(serve, tmp_path) as server:

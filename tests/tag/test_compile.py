@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 
 def compile_in(home: Path) -> float:
     """Import the engine and play a step with this cache; returns the seconds it took."""
@@ -23,6 +25,7 @@ def compile_in(home: Path) -> float:
     return time.monotonic() - start
 
 
+@pytest.mark.prove
 def test_kernels_are_compiled_once_and_unused_caches_go(tmp_path: Path) -> None:
     old = tmp_path / "numba" / "0123456789abcdef"
     old.mkdir(parents=True)
@@ -38,6 +41,7 @@ def test_kernels_are_compiled_once_and_unused_caches_go(tmp_path: Path) -> None:
     assert sorted(path.name for path in caches[0].rglob("*.nbc")) == compiled
 
 
+@pytest.mark.prove
 def test_without_a_writable_home_it_still_plays(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")

@@ -37,6 +37,7 @@ num_epochs: 2
 """
 
 
+@pytest.mark.prove
 def test_two_policies_of_tag_a_lost_env_runner_and_an_interrupt(godot: Path, folder: Path) -> None:
     """Every line that a controller reads is whole; what dies is replaced; Ctrl-C saves all."""
     (folder / "tag.yaml").write_text(TAG)

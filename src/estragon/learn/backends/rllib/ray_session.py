@@ -19,6 +19,8 @@ from estragon.errors import UserError
 OBJECT_STORE_BYTES = 256 * 2**20
 LOCAL = "127.0.0.1"
 JOIN_SEC = 10.0
+STARTS = 3
+"""Tries: on a busy machine Ray itself gives up after half a minute."""
 
 
 def be_quiet() -> None:
@@ -85,21 +87,31 @@ def _start(folder: Path, cpus: int) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([home, before] if before else [home])
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     try:
-        ray.init(
-            address="local",
-            num_cpus=cpus,
-            num_gpus=None,
-            include_dashboard=False,
-            object_store_memory=OBJECT_STORE_BYTES,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            _node_ip_address=LOCAL,
-            _temp_dir=str(folder),
-        )
-    except Exception as error:
-        raise UserError(f"Ray does not start here: {' '.join(str(error).split())}") from error
+        for patience in reversed(range(STARTS)):
+            try:
+                _init(folder, cpus)
+                break
+            except Exception as error:
+                ray.shutdown()  # whatever has started of it
+                if not patience or "timed out" not in str(error):
+                    why = " ".join(str(error).split())
+                    raise UserError(f"Ray does not start here: {why}") from error
     finally:
         if before is None:
             del os.environ["PYTHONPATH"]
         else:
             os.environ["PYTHONPATH"] = before
+
+
+def _init(folder: Path, cpus: int) -> None:
+    ray.init(
+        address="local",
+        num_cpus=cpus,
+        num_gpus=None,
+        include_dashboard=False,
+        object_store_memory=OBJECT_STORE_BYTES,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        _node_ip_address=LOCAL,
+        _temp_dir=str(folder),
+    )

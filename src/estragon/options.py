@@ -36,3 +36,10 @@ def from_environment(option: T | None, variable: str, usual: T, read: Callable[[
         return read(value) if value else usual
     except ValueError:
         raise UserError(f"{variable}: expected a number, got '{value}'") from None
+
+
+def check_span(name: str, value: float | None, least: float, most: float | None = None) -> None:
+    """Refuse a number that is out of bounds; one that was not given is fine."""
+    if value is not None and not least <= value <= (float("inf") if most is None else most):
+        span = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
+        raise UserError(f"{name}: expected {span}, got {value}")

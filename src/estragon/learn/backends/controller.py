@@ -3,6 +3,7 @@
 import difflib
 import json
 import re
+import sys
 import time
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -105,6 +106,14 @@ class Controller:
     def is_there(self) -> bool:
         """Whether a controller keeps a project here."""
         return self.folder.is_dir()
+
+    def said(self, prefix: str) -> dict[str, Any]:
+        """The options of one trainer that its file gives; keys that nobody knows are named."""
+        config, unknown = self.training_config()
+        if unknown:
+            named = ", ".join(unknown_key(key) for key in unknown)
+            print(f"training_config.json: not known, not used: {named}", file=sys.stderr)
+        return {key: value for key, value in config.said(prefix).items() if value != ""}
 
     def training_config(self) -> tuple[TrainingConfig, list[str]]:
         """What it asks for, and the keys in it that nobody knows."""

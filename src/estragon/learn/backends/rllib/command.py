@@ -1,7 +1,6 @@
 """`estragon train rllib`: any Godot game, learned with Ray RLlib."""
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -9,10 +8,10 @@ import tyro
 
 from estragon.errors import UserError
 from estragon.files import ensure_writable
-from estragon.learn.backends.controller import MOST_PARALLEL, Controller, unknown_key
+from estragon.learn.backends.controller import MOST_PARALLEL, Controller
 from estragon.learn.backends.rllib.hyperparameters import Hyperparameters
 from estragon.learn.backends.rllib.names import Device, Name, StopMode
-from estragon.options import optional
+from estragon.options import check_span, optional
 
 PATH = optional("PATH")
 RENAMED = {
@@ -94,11 +93,7 @@ class TrainRllib:
     @classmethod
     def usual(cls) -> Self:
         """The options where nothing is given: those of the controller's file, or none."""
-        config, unknown = Controller().training_config()
-        if unknown:
-            named = ", ".join(unknown_key(key) for key in unknown)
-            print(f"training_config.json: not known, not used: {named}", file=sys.stderr)
-        found = {key: value for key, value in config.said("rllib_").items() if value != ""}
+        found = Controller().said("rllib_")
         if "stop_timesteps_total" in found:
             found["timesteps"] = found.pop("stop_timesteps_total")
         said = {RENAMED.get(key, key): value for key, value in found.items()}
@@ -138,10 +133,7 @@ class TrainRllib:
             ("checkpoint_frequency", 0, None),
             ("seed", 0, 2**31 - 1),
         ):
-            value = getattr(self, name)
-            if value is not None and not least <= value <= (most or float("inf")):
-                span = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
-                raise UserError(f"--{name}: expected {span}, got {value}")
+            check_span(f"--{name}", getattr(self, name), least, most)
         if self.inference and self.restore is None:
             raise UserError("--inference: which checkpoint? give --restore")
         if self.onnx_export_path is not None:

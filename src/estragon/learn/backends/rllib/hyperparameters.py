@@ -4,7 +4,7 @@ import dataclasses
 from typing import Annotated, Any
 
 from estragon.errors import UserError
-from estragon.options import optional
+from estragon.options import check_span, optional
 
 NUMBER, WHOLE = optional("NUMBER"), optional("N")
 
@@ -57,9 +57,4 @@ class Hyperparameters:
         return {name: value for name, value in found.items() if value is not None}
 
     def _check(self, name: str, least: float, most: float | None) -> None:
-        value = getattr(self, name)
-        if value is None:
-            return
-        if not least <= value <= (float("inf") if most is None else most):
-            span = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
-            raise UserError(f"{name.rstrip('_')}: expected {span}, got {value}")
+        check_span(name.rstrip("_"), getattr(self, name), least, most)

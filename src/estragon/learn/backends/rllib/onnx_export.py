@@ -1,7 +1,5 @@
 """Policies as ONNX files for games, each written only if it does what its policy does."""
 
-import io
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +9,22 @@ from gymnasium import spaces
 
 from estragon.errors import UserError
 from estragon.files import write_whole
-from estragon.learn.backends.rllib.checkpoint import Checkpoint
-from estragon.learn.backends.rllib.onnx_policy import (
-    LENGTHS,
+from estragon.learn.backends.onnx_file import (
+    CHECKED_BATCHES,
+    IR_VERSION,
+    OPSET,
     OUTPUT,
     STATE_IN,
-    STATE_OUT,
-    OnnxPolicy,
+    TOLERANCE,
+    onnx_library,
+    session_of,
+    traced,
 )
+from estragon.learn.backends.rllib.checkpoint import Checkpoint
+from estragon.learn.backends.rllib.onnx_policy import LENGTHS, OnnxPolicy
 from estragon.learn.backends.rllib.player import Player, players_of
 from estragon.learn.backends.rllib.sight import plain
 from estragon.learn.backends.spaces import is_image
-
-OPSET, IR_VERSION = 13, 9
-OPSETS = (9, 17)
-TOLERANCE = 1e-4
-CHECKED_BATCHES = (1, 7, 32)
 
 
 def export_checkpoint(
@@ -62,46 +60,19 @@ def export_checkpoint(
 
 def exported(player: Player, opset: int = OPSET, ir_version: int = IR_VERSION) -> bytes:
     """A file's content, after comparing it with the policy."""
-    if not OPSETS[0] <= opset <= OPSETS[1]:
-        raise UserError(f"--opset: expected {OPSETS[0]} to {OPSETS[1]}, got {opset}")
-    try:
-        import onnx
-        import onnxruntime
-    except ModuleNotFoundError as error:
-        raise UserError(f"this needs {error.name}: pip install 'estragon[onnx]'") from error
-    if not 3 <= ir_version <= onnx.IR_VERSION:
-        raise UserError(f"--ir-version: expected 3 to {onnx.IR_VERSION}, got {ir_version}")
-    found = onnx.load_from_string(_traced(OnnxPolicy(player).eval(), opset))
+    onnx = onnx_library(opset, ir_version)
+    policy = OnnxPolicy(player).eval()
+    inputs = [torch.zeros(2, *shape) for shape in policy.input_shapes()]
+    names = [*policy.parts, STATE_IN]
+    found = onnx.load_from_string(traced(policy, [*inputs, torch.zeros(2)], names, opset))
     lengths = onnx.helper.make_tensor_value_info(LENGTHS, onnx.TensorProto.FLOAT, ["batch"])
     found.graph.input.append(lengths)
     found.ir_version = ir_version
     found.producer_name = "estragon"
     onnx.checker.check_model(found)
     data: bytes = found.SerializeToString()
-    quiet = onnxruntime.SessionOptions()
-    quiet.log_severity_level = 3
-    compare(onnxruntime.InferenceSession(data, quiet, providers=["CPUExecutionProvider"]), player)
+    compare(session_of(data), player)
     return data
-
-
-def _traced(policy: OnnxPolicy, opset: int) -> bytes:
-    inputs = [torch.zeros(2, *shape) for shape in policy.input_shapes()]
-    names = [*policy.parts, STATE_IN]
-    stream = io.BytesIO()
-    with warnings.catch_warnings():
-        # The newer exporter has no operators before version 18, which games do not know yet.
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            policy,
-            (*inputs, torch.zeros(2)),
-            stream,  # type: ignore[arg-type]  # both exporters write to streams
-            dynamo=False,
-            opset_version=opset,
-            input_names=names,
-            output_names=[OUTPUT, STATE_OUT],
-            dynamic_axes={name: {0: "batch"} for name in [*names, OUTPUT, STATE_OUT]},
-        )
-    return stream.getvalue()
 
 
 def compare(session: Any, player: Player) -> None:

@@ -16,7 +16,7 @@ from estragon.errors import UserError
 from estragon.learn.backends.rllib.player import Player
 from estragon.learn.backends.spaces import is_image
 
-STATE_IN, LENGTHS, OUTPUT, STATE_OUT = "state_ins", "seq_lens", "output", "state_outs"
+LENGTHS = "seq_lens"
 
 
 class OnnxPolicy(nn.Module):

@@ -1,7 +1,6 @@
 """`estragon train sb3`: any Godot game, learned with Stable-Baselines3."""
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -9,10 +8,10 @@ import tyro
 
 from estragon.errors import UserError
 from estragon.files import ensure_writable
-from estragon.learn.backends.controller import MOST_PARALLEL, Controller, unknown_key
+from estragon.learn.backends.controller import MOST_PARALLEL, Controller
 from estragon.learn.backends.sb3.hyperparameters import Hyperparameters
 from estragon.learn.backends.sb3.names import Device, Name, PolicyType
-from estragon.options import optional
+from estragon.options import check_span, optional
 
 FASTEST = 100.0
 PATH = optional("PATH")
@@ -85,11 +84,7 @@ class TrainSb3:
     @classmethod
     def usual(cls) -> Self:
         """The options where nothing is given: those of the controller's file, or of this class."""
-        config, unknown = Controller().training_config()
-        if unknown:
-            named = ", ".join(unknown_key(key) for key in unknown)
-            print(f"training_config.json: not known, not used: {named}", file=sys.stderr)
-        said = {key: value for key, value in config.said("sb3_").items() if value != ""}
+        said = Controller().said("sb3_")
         numbers = {field.name for field in dataclasses.fields(Hyperparameters)}
         own: dict[str, Any] = {key: said[key] for key in said if key not in numbers}
         of_learning = {key: said[key] for key in said if key in numbers}
@@ -119,10 +114,7 @@ class TrainSb3:
             ("save_checkpoint_frequency", 1, None),
             ("seed", 0, 2**31 - 1),
         ):
-            value = getattr(self, name)
-            if value is not None and not least <= value <= (most or float("inf")):
-                span = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
-                raise UserError(f"--{name}: expected {span}, got {value}")
+            check_span(f"--{name}", getattr(self, name), least, most)
         if not self.policy_layers or min(self.policy_layers) < 1:
             raise UserError(f"--policy_layers: expected sizes, got {self.policy_layers}")
         if self.inference and self.resume_model_path is None:

@@ -4,8 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from estragon.errors import UserError
-from estragon.options import optional
+from estragon.options import check_span, optional
 
 NUMBER, WHOLE = optional("NUMBER"), optional("N")
 
@@ -80,9 +79,4 @@ class Hyperparameters:
         return Hyperparameters(**{k: v for k, v in other.items() if k in known} | self.given())
 
     def _check(self, name: str, least: float, most: float | None) -> None:
-        value = getattr(self, name)
-        if value is None:
-            return
-        if not least <= value <= (float("inf") if most is None else most):
-            span = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
-            raise UserError(f"{name}: expected {span}, got {value}")
+        check_span(name, getattr(self, name), least, most)

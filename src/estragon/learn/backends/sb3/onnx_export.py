@@ -1,7 +1,5 @@
 """A policy as an ONNX file for games, written only if it does what its model does."""
 
-import io
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +10,21 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 from estragon.errors import UserError
 from estragon.files import write_whole
-from estragon.learn.backends.sb3.onnx_policy import (
+from estragon.learn.backends.onnx_file import (
+    CHECKED_BATCHES,
+    IR_VERSION,
+    OPSET,
     OUTPUT,
     STATE_IN,
     STATE_OUT,
-    OnnxPolicy,
-    sent_shape,
+    TOLERANCE,
+    onnx_library,
+    session_of,
+    traced,
 )
+from estragon.learn.backends.sb3.onnx_policy import OnnxPolicy, sent_shape
 from estragon.learn.backends.spaces import is_image
 
-OPSET, IR_VERSION = 13, 9
-OPSETS = (9, 17)
-TOLERANCE = 1e-4
-CHECKED_BATCHES = (1, 7, 32)
 CHECKED_STEPS = 5
 
 
@@ -51,20 +51,16 @@ def export(
         as_array: take all observations as one input `obs`, side by side.
         verify: whether to compare; needs onnxruntime.
     """
-    if not OPSETS[0] <= opset <= OPSETS[1]:
-        raise UserError(f"--opset: expected {OPSETS[0]} to {OPSETS[1]}, got {opset}")
-    try:
-        import onnx
-    except ModuleNotFoundError as error:
-        raise UserError("this needs onnx: pip install 'estragon[onnx]'") from error
-    if not 3 <= ir_version <= onnx.IR_VERSION:
-        raise UserError(f"--ir-version: expected 3 to {onnx.IR_VERSION}, got {ir_version}")
+    onnx = onnx_library(opset, ir_version)
     device = model.device
     model.policy.to("cpu")
     model.policy.set_training_mode(False)
     try:
         policy = OnnxPolicy(model, algo, scales, as_array=as_array).eval()
-        found = onnx.load_from_string(_traced(policy, opset))
+        inputs = [torch.zeros(2, *shape) for shape in policy.input_shapes()]
+        inputs.append(torch.zeros((2, policy.state_size) if policy.state_size else 2))
+        names = [*policy.input_names, STATE_IN]
+        found = onnx.load_from_string(traced(policy, inputs, names, opset))
         found.ir_version = ir_version
         found.producer_name = "estragon"
         onnx.checker.check_model(found)
@@ -76,40 +72,11 @@ def export(
     write_whole(path, data)
 
 
-def _traced(policy: OnnxPolicy, opset: int) -> bytes:
-    inputs = [torch.zeros(2, *shape) for shape in policy.input_shapes()]
-    inputs.append(torch.zeros((2, policy.state_size) if policy.state_size else 2))
-    names = [*policy.input_names, STATE_IN]
-    stream = io.BytesIO()
-    with warnings.catch_warnings():
-        # The newer exporter has no operators before version 18, which games do not know yet.
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            policy,
-            tuple(inputs),
-            stream,  # type: ignore[arg-type]  # both exporters write to streams
-            dynamo=False,
-            opset_version=opset,
-            input_names=names,
-            output_names=[OUTPUT, STATE_OUT],
-            dynamic_axes={name: {0: "batch"} for name in [*names, OUTPUT, STATE_OUT]},
-        )
-    return stream.getvalue()
-
-
 def compare(
     data: bytes, policy: OnnxPolicy, model: Any, scales: dict[str, np.ndarray] | None
 ) -> None:
     """Play the file beside the model; an error where they would do different things."""
-    try:
-        import onnxruntime
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "comparing needs onnxruntime: pip install 'estragon[onnx]', or do not verify"
-        ) from error
-    quiet = onnxruntime.SessionOptions()
-    quiet.log_severity_level = 3
-    session = onnxruntime.InferenceSession(data, quiet, providers=["CPUExecutionProvider"])
+    session = session_of(data)
     random = np.random.default_rng(0)
     for batch in CHECKED_BATCHES:
         state = np.zeros((batch, policy.state_size) if policy.state_size else batch, np.float32)

@@ -15,8 +15,6 @@ from torch import nn
 from estragon.errors import UserError
 from estragon.learn.backends.spaces import is_image
 
-STATE_IN, OUTPUT, STATE_OUT = "state_ins", "output", "state_outs"
-
 
 class OnnxPolicy(nn.Module):
     """What is exported."""

@@ -172,7 +172,7 @@ def _stop_later(home: Path) -> None:
 def test_a_game_that_somebody_else_starts(folder: Path, game: Game) -> None:
     port = str(free_port())
     again_until_it_connects = 'for n in $(seq 300); do "$0" "$@" && exit 0; sleep 0.2; done; exit 1'
-    words = [game(kind="box"), f"--port={port}", "--env_seed=1"]
+    words = [str(game(kind="box")), f"--port={port}", "--env_seed=1"]
     with subprocess.Popen(["sh", "-c", again_until_it_connects, *words]) as by_hand:
         assert train("debug", *ROUNDS, "--port", port) == 0
         assert by_hand.wait(10.0) == 0

@@ -1,6 +1,8 @@
 """Whatever goes wrong is one clear line and an exit code, and nothing is overwritten."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -170,6 +172,19 @@ def test_a_full_disk(folder: Path, game: Game, capsys: pytest.CaptureFixture[str
     assert "WARNING: no checkpoint: cannot write" in error
     assert error.splitlines()[-1].startswith("estragon: cannot write")
     assert not list(run_folder(folder).glob("*checkpoint*")), "something is left over"
+
+
+@pytest.mark.prove
+def test_a_ray_after_another_has_a_token_of_its_own() -> None:
+    twice = (
+        "import os\n"
+        "from estragon.learn.backends.rllib.ray_session import ray_session\n"
+        "for _ in range(2):\n"
+        "    with ray_session(None, 1): print(os.environ.pop('RAY_AUTH_TOKEN'))\n"
+    )
+    words = [sys.executable, "-c", twice]
+    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
+    assert len(set(said.stdout.split())) == 2
 
 
 def test_no_cluster_there() -> None:

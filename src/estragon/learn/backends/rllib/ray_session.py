@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ray
+from ray._private.authentication.authentication_token_setup import AuthenticationTokenLoader
 
 import estragon
 from estragon.errors import UserError
@@ -86,6 +87,7 @@ def _start(folder: Path, cpus: int) -> None:
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([home, before] if before else [home])
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    AuthenticationTokenLoader.instance().reset_cache()  # of an earlier Ray in this process
     try:
         for patience in reversed(range(STARTS)):
             try:

@@ -139,6 +139,7 @@ def test_ctrl_c_stops_play_cleanly(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.prove
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_stops_cleanly_while_kernels_are_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -75,7 +75,7 @@ def test_policies_in_godot_are_measured_beside_onnxruntime(tmp_path: Path) -> No
     assert len(names) == 17
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 def test_live_play_is_measured_beside_the_game_without_a_wire(tmp_path: Path) -> None:
     output = tmp_path / "live.json"
     assert main(["bench", "live", "--seconds", "0.3", "--output", str(output)]) == 0
@@ -86,7 +86,7 @@ def test_live_play_is_measured_beside_the_game_without_a_wire(tmp_path: Path) ->
     assert all(set(figure) == KEYS and figure["value"] > 0 for figure in figures)
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 def test_games_are_measured_beside_themselves_and_the_other_client(tmp_path: Path) -> None:
     output = tmp_path / "games.json"
     assert main(["bench", "games", "--seconds", "0.3", "--output", str(output)]) == 0

@@ -84,7 +84,7 @@ def test_a_broken_project_file(godot: Path, tmp_path: Path) -> None:
         import_project(tmp_path, godot=godot)
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 def test_an_autoload_that_does_not_parse(godot: Path, tmp_path: Path) -> None:
     project = write_project(tmp_path, settings=AUTOLOAD)
     (project / "boot.gd").write_text("extends Node\n\nfunc _ready( -> void:\n\tpass\n")
@@ -94,7 +94,7 @@ def test_an_autoload_that_does_not_parse(godot: Path, tmp_path: Path) -> None:
     import_project(project, godot=godot)
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 def test_an_image_that_cannot_be_imported_is_told_every_time(godot: Path, tmp_path: Path) -> None:
     project = write_project(tmp_path)
     (project / "wall.png").write_text("no picture")

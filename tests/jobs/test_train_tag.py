@@ -35,7 +35,7 @@ from tests.learn.staging import assert_same_runs, beginners, policy_arrays, shor
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
 LINUX = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs a fixed core count")
-KILLS = 3
+KILLS = 2
 
 
 class Ended(NamedTuple):

@@ -61,8 +61,8 @@ def test_both_roles_with_a_film(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ("role", "opponent", "rule_set"),
     [
         ("hider", "bot:chaser", "seek"),
-        ("seeker", "bot:evader", "seek"),
-        ("both", "league", "transfer"),
+        pytest.param("seeker", "bot:evader", "seek", marks=pytest.mark.prove),
+        pytest.param("both", "league", "transfer", marks=pytest.mark.prove),
     ],
 )
 def test_one_role_alone_and_roles_that_change(

@@ -163,7 +163,7 @@ def test_the_final_policies_are_those_of_the_last_stage(whole: Path) -> None:
     assert not np.array_equal(first["hider"].weights[0][0], final["hider"].weights[0][0])
 
 
-@pytest.mark.parametrize("stops", [[0, 13], [3, 0, 6]])
+@pytest.mark.parametrize("stops", [[3, 0, 6], pytest.param([0, 13], marks=pytest.mark.prove)])
 def test_a_stopped_run_goes_on_to_the_same_bits(
     whole: Path, tmp_path: Path, stops: list[int]
 ) -> None:

@@ -409,6 +409,7 @@ def test_an_outcome_of_nothing_known_is_not_used() -> None:
     brain.leave(CLIENT)
 
 
+@pytest.mark.prove
 def test_another_game_learns_what_pays() -> None:
     """Observations that mean nothing to us; running along +x pays."""
     size = 7

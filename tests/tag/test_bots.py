@@ -20,7 +20,7 @@ def seeker_win_rate(seeker: str, hider: str, layout: str = RULES.layout, seed: i
     return float((outcomes.winners == 0).mean())
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.prove)])
 def test_strength_on_the_default_layout(seed: int) -> None:
     assert seeker_win_rate("chaser", "random", seed=seed) >= 0.90
     assert 0.40 <= seeker_win_rate("chaser", "evader", seed=seed) <= 0.60

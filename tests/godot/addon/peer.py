@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 import socket
 import struct
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from estragon import paths
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
+from estragon.locks import locked
 
 GAMES = Path(__file__).parent / "games"
 ADDON = paths.godot_project() / "addons" / "godot_rl_agents"
@@ -216,11 +219,21 @@ def _refuse(constant: str) -> None:
 
 
 def staged(game: str, folder: Path, *, addon: Path = ADDON) -> Path:
-    """One of the test games with the addon in it, imported."""
+    """One of the test games with the addon in it, imported; once, whoever else asks for it."""
     project = folder / game
-    shutil.copytree(GAMES / game, project, ignore=shutil.ignore_patterns(".godot"))
-    shutil.copytree(addon, project / "addons" / "godot_rl_agents")
+    with locked(folder / f"{game}.lock", timeout_sec=TIMEOUT_SEC):
+        if not project.is_dir():
+            unfinished = folder / f"{game}.unfinished"
+            shutil.copytree(GAMES / game, unfinished, ignore=shutil.ignore_patterns(".godot"))
+            shutil.copytree(addon, unfinished / "addons" / "godot_rl_agents")
+            unfinished.rename(project)
     return import_project(project)
+
+
+def games_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of one test run share; with a space, as people have them."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "the games"
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.godot.addon.peer import staged
+from tests.godot.addon.peer import games_of_this_run, staged
 
 PEERS = Path(__file__).with_name("peers")
 
@@ -35,4 +35,4 @@ def program(folder: Path, name: str) -> Path:
 @pytest.fixture(scope="session")
 def counter(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
     """The counter game of the addon's tests with the addon in it, in a folder with a space."""
-    return staged("counter", tmp_path_factory.mktemp("a game"))
+    return staged("counter", games_of_this_run(tmp_path_factory))

@@ -47,7 +47,7 @@ def test_the_check_of_rllib(new_game: Path) -> None:
         check_multiagent_environments(env)
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 def test_ppo_trains_two_policies(new_game: Path) -> None:
     arguments: dict[str, Any] = {"kind": "discrete", "agents": 4}
     config = (

@@ -5,6 +5,7 @@ more and begins anew. `LIFE` is what that comes to.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -189,8 +190,9 @@ def exported(counter: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     if not can_export():
         pytest.skip("needs the private copy of Godot from Debian's packages")
     folder = tmp_path_factory.mktemp("exported games")
-    export_pack(counter, folder / "counter game.pck")
-    export_game(counter, folder / "counter game.x86_64")
+    project = Path(shutil.copytree(counter, folder / "to export"))
+    export_pack(project, folder / "counter game.pck")
+    export_game(project, folder / "counter game.x86_64")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment().items():
             patch.setenv(name, value)

@@ -23,7 +23,11 @@ def demonstrated(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("words", [[], ["--normalize"]], ids=["plain", "scaled"])
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param([], marks=pytest.mark.prove), ["--normalize"]],
+    ids=["plain", "scaled"],
+)
 def test_the_expert_is_imitated(
     folder: Path, game: Game, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

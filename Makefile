@@ -35,8 +35,8 @@ check: setup ## Lint, formatting and types, of Python and GDScript
 	$(BIN)/mypy
 	@if [ -n "`$(GDSCRIPT)`" ]; then \
 		echo "$(BIN)/gdlint, $(BIN)/gdformat --check"; \
-		$(GDSCRIPT) -print0 | xargs -0 $(BIN)/gdlint && \
-		$(GDSCRIPT) -print0 | xargs -0 $(BIN)/gdformat --check; \
+		$(GDSCRIPT) -print0 | xargs -0 -P 2 -n 60 $(BIN)/gdlint && \
+		$(GDSCRIPT) -print0 | xargs -0 -P 2 -n 60 $(BIN)/gdformat --check; \
 	fi
 
 format: setup ## Put the code in form, and mend what the linter can mend

@@ -34,7 +34,7 @@ PROOFS: dict[str, tuple[str, int, str, float]] = {
     "dqn": ("orchard", 80_000, OF_DQN, 7.0),
     "recurrent_ppo": ("orchard", 150_000, SEQUENCES, 5.0),
     "maskable_ppo": ("orchard", 100_000, ROUNDS, 6.5),
-    "sac": ("marble", 60_000, f"{REPLAY} --gamma 0.98", 0.8),
+    "sac": ("marble", 30_000, f"{REPLAY} --gamma 0.98 --ent_coef 0.01", 0.9),
     "td3": ("marble", 60_000, f"{REPLAY} --gamma 0.98 --action_noise 0.2", 0.9),
     "ddpg": ("marble", 40_000, GENTLE, 0.7),
 }

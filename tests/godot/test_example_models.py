@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from estragon import paths
+from estragon.cli import main
 from estragon.export.engines import Runtime
 from estragon.godot import GodotEnv
 from estragon.godot.process import GodotProcess
@@ -44,16 +45,25 @@ def from_python(project: Path, scene: str, model: Path) -> list[list[float]]:
     """The scores of every agent's episodes, played over the wire."""
     engine = Runtime()
     engine.load(model)
+    memory = {
+        port.name: np.zeros((COPIES, int(port.shape[1] or 0)), np.float32)
+        for port in engine.inputs
+        if port.name == "state_ins"
+    }
     scores: list[list[float]] = [[] for _ in range(COPIES)]
     env = GodotEnv(project, scene=scene, seed=SEED, key="obs", arguments={"copies": COPIES})
     try:
         seen, _ = env.reset()
         for _ in range(STEPS):
-            said = engine.run({"obs": seen})["output"]
+            told = engine.run({"obs": seen, **memory})
+            said = told["output"]
             action = said.argmax(1) if said.shape[1] == 5 else said.clip(-1.0, 1.0)
             seen, _, terminated, truncated, infos = env.step(action)
+            memory = {name: told["state_outs"].copy() for name in memory}
             for agent in np.flatnonzero(terminated | truncated):
                 scores[agent].append(int(infos["final_info"]["score"][agent]))
+                for numbers in memory.values():
+                    numbers[agent] = 0.0
     finally:
         env.close()
     return scores
@@ -80,8 +90,27 @@ def test_the_same_scores(
 ) -> None:
     scene = f"res://examples/{make.__name__}/{make.__name__}.tscn"
     model = make(tmp_path / "policy.onnx")
+    assert_same_scores(project, scene, model, tmp_path, least, most)
+
+
+@pytest.mark.prove
+def test_a_memory_that_stable_baselines_taught(
+    godot: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scene, model = "res://examples/orchard/orchard.tscn", tmp_path / "policy.onnx"
+    words = ["train", "sb3", "--env_path", str(project), "--scene", scene, "--algo"]
+    words += ["recurrent_ppo", "--timesteps", "40000", "--n_steps", "32", "--batch_size", "512"]
+    words += ["--learning_rate", "0.001", "--lstm_hidden_size", "32", "--seed", "3"]
+    assert main([*words, "--onnx_export_path", str(model)]) == 0
+    assert_same_scores(project, scene, model, tmp_path, 1.0, 99.0)
+
+
+def assert_same_scores(
+    project: Path, scene: str, model: Path, folder: Path, least: float, most: float
+) -> None:
     right = from_python(project, scene, model)
-    found = by_itself(project, tmp_path, scene, model)
+    found = by_itself(project, folder, scene, model)
     both = [
         pair
         for ours, theirs in zip(found, right, strict=True)

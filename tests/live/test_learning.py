@@ -274,6 +274,18 @@ def test_what_cannot_be_learned_in_time_is_forgotten() -> None:
     assert update.agent_steps < 6 * trainer.rows_wanted
 
 
+def test_what_comes_before_the_clock_starts_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 50.0
+    monkeypatch.setattr("estragon.live.trainer.time.monotonic", lambda: now)
+    trainer = live_trainer()
+    assert trainer.progress == 0.0
+    now += 600.0
+    trainer.start_clock()
+    assert trainer.progress == 0.0
+    now += 250.0
+    assert trainer.progress == 0.25
+
+
 def test_players_get_the_newest_policies() -> None:
     trainer = live_trainer()
     policies = trainer.spare_policies()

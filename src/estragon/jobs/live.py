@@ -161,11 +161,14 @@ class Live:
             stop = stack.enter_context(deferred_interrupts(display.say))
             display.say(f"listening on ws://{HOST}:{server.port}; logs are in {folder}")
             games = self._games(session, rounds, folder, server.port, display.say)
-            if games is not None:
-                stack.enter_context(games)
-                session.games = f"{1 if self.watch else self.arenas} arenas in Godot"
-            until = Until(stop, server, games)
-            finished = session.run(display, until)
+
+            def begin() -> None:
+                session.trainer.start_clock()
+                if games is not None and not stop.made:
+                    stack.enter_context(games)
+                    session.games = f"{1 if self.watch else self.arenas} arenas in Godot"
+
+            finished = session.run(display, Until(stop, server, games), begin)
         server.check()
         if games is not None and games.error is not None:
             raise games.error

@@ -114,11 +114,20 @@ class Session:
         folder.clear_leftovers()
         return session
 
-    def run(self, watcher: Watcher, stop: StopRequest) -> bool:
-        """Train to the end of the budget; False when stopped before."""
+    def run(
+        self, watcher: Watcher, stop: StopRequest, begin: Callable[[], None] = lambda: None
+    ) -> bool:
+        """Train to the end of the budget; False when stopped before.
+
+        Args:
+            watcher: is told what happens.
+            stop: asked between updates.
+            begin: called when the beginners are judged and training begins.
+        """
         board = Board(self.folder.tensorboard, self.trainer.updates)
         try:
             self._judge_what_is_due(watcher, board)
+            begin()
             while not self.trainer.done and not stop.made:
                 if update := self.trainer.update():
                     self.seconds += update.seconds

@@ -95,6 +95,10 @@ class LiveTrainer(SelfPlay):
         self._looked_at = now
         return self.seconds / self._budget
 
+    def start_clock(self) -> None:
+        """Count the time from now on; what took time before does not count."""
+        self._looked_at = None
+
     def deliver(self, harvest: Harvest) -> None:
         """Take what a game brought."""
         with self._arrived:

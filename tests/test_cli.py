@@ -128,6 +128,22 @@ def test_unwritable_output_is_said_before_the_work(
     assert "is a folder" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX pipes")
+@pytest.mark.parametrize("words", [["--help"], ["train", "sb3", "--help"]])
+def test_a_reader_that_has_gone_is_no_error(words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "estragon", *words],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=PATIENCE_SEC,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_stops_play_cleanly(tmp_path: Path) -> None:
     assert main([*PLAY, "--episodes", "1"]) == 0, "compiles what is not compiled yet"

@@ -6,6 +6,7 @@ import importlib
 import io
 import os
 import re
+import select
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from estragon import __version__
 from estragon.errors import UserError
 from estragon.interrupts import clean_interrupts
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT, INTERRUPTED, READER_GONE = 2, 130, 141
 
 
 class Verb(NamedTuple):
@@ -134,7 +135,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [word for word in words if word != "--debug"]
     try:
         with clean_interrupts():
-            return _dispatch(words)
+            code = _dispatch(words)
+            sys.stdout.flush()
+            return code
     except UserError as error:
         if debug:
             traceback.print_exc()
@@ -146,11 +149,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("estragon: stopped", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _reader_has_gone():
+            return READER_GONE
         if debug:
             raise
         what = _one_line(f"{type(error).__name__}: {error}")
         print(f"estragon: unexpected {what} (--debug shows where)", file=sys.stderr)
         return 1
+
+
+def _reader_has_gone() -> bool:
+    """Whether nobody reads what is printed any more, as with `| head`; then nothing more is."""
+    if not hasattr(select, "poll"):
+        return False
+    output = select.poll()
+    with contextlib.suppress(OSError, ValueError):  # it may be no file
+        output.register(sys.stdout, select.POLLOUT)
+    if not any(event & select.POLLERR for _, event in output.poll(0)):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True
 
 
 def _dispatch(words: list[str]) -> int:

@@ -127,6 +127,23 @@ def test_json_of_any_shape(obs: object, reward: object, done: object, info: obje
         JsonWire(ROSTER).read(bytearray(text.encode()), reset=False)
 
 
+@pytest.mark.parametrize("keys", [["obs"], ["obs", "more"]])
+def test_whole_numbers_of_any_length(keys: list[str]) -> None:
+    actions = {"go": {"size": 3, "action_type": "discrete"}}
+    spaces = read_spaces(
+        {key: {"size": [2], "space": "box"} for key in keys},
+        actions,
+        {"go": 3},
+        trusted_images=True,
+    )
+    seen = {key: [1, 10**400] for key in keys}
+    step = {"type": "step", "obs": [seen], "reward": [0.0], "done": [False]}
+    with pytest.raises(BadMessageError, match=r"'obs' of agent 0 .*\[1\] is 1000"):
+        JsonWire(Roster((Agent(0, "a", spaces),))).read(
+            bytearray(json.dumps(step).encode()), reset=False
+        )
+
+
 @given(st.dictionaries(KEYS, JSON | st.dictionaries(KEYS, JSON, max_size=4), max_size=4), JSON)
 @settings(max_examples=150)
 def test_spaces_of_any_shape(space: dict[str, object], other: object) -> None:

@@ -124,7 +124,7 @@ class JsonWire:
                 if set(map(len, values)) == {size}:
                     flat = array.array("f", [number for value in values for number in value])
                     return Sight(self.roster, np.frombuffer(flat, np.float32), NO_IMAGES)
-            except (KeyError, TypeError):
+            except (KeyError, TypeError, OverflowError):
                 pass  # the long way finds out what is wrong
         return self._read_any(obs)
 
@@ -151,7 +151,7 @@ class JsonWire:
                     raise self._wrong(row, each, f"is {value!r:.60}")
         try:
             found = np.array(numbers, dtype=np.float32)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise self._not_numbers(obs) from None
         return Sight(self.roster, found, np.frombuffer(images, np.uint8))
 
@@ -169,12 +169,17 @@ class JsonWire:
         for row, seen in enumerate(obs):
             for each in self.roster.agents[row].spaces.observations:
                 for index, value in enumerate(_flat(seen[each.key])):
-                    if each.kind != "image" and not isinstance(value, int | float):
-                        return self._wrong(row, each, f"[{index}] is {value!r:.40}")
+                    if each.kind != "image" and not _is_number(value):
+                        return self._wrong(row, each, f"[{index}] is {value!s:.40}")
         return BadMessageError("observations that are not numbers")
 
     def _wrong(self, row: int, each: Observation, text: str) -> BadMessageError:
         return BadMessageError(f"observation '{each.key}' of {name_of(self.roster, row)} {text}")
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it can be computed with; JSON may have whole numbers of any length."""
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**1000)
 
 
 def _only_box(roster: Roster) -> Observation | None:

@@ -35,7 +35,7 @@ func _log_error(
 
 var _log: Object
 var _channel: TagChannel = TagChannel.new()
-var _plan: OnnxPlan
+var _plan: RLAddon.OnnxPlan
 var _model: GodotRLModel = GodotRLModel.new()
 
 
@@ -63,8 +63,10 @@ func _process(_delta: float) -> bool:
 		return true
 	var length: int = frame.decode_u32(0)
 	var request: Dictionary = JSON.parse_string(frame.slice(4, 4 + length).get_string_from_utf8())
-	var given: Array[OnnxTensor] = _tensors(request.get("tensors", []), frame.slice(4 + length))
-	var made: Array[OnnxTensor] = []
+	var given: Array[RLAddon.OnnxTensor] = _tensors(
+		request.get("tensors", []), frame.slice(4 + length)
+	)
+	var made: Array[RLAddon.OnnxTensor] = []
 	var said: Dictionary = {"error": "a script failed"}
 	match request["do"]:
 		"load":
@@ -89,9 +91,9 @@ func _process(_delta: float) -> bool:
 
 func _load(path: String) -> Dictionary:
 	var started: int = Time.get_ticks_usec()
-	var file: OnnxFile = OnnxFile.new()
-	_plan = OnnxPlan.new()
-	if file.read(OnnxSource.open(path)):
+	var file: RLAddon.OnnxFile = RLAddon.OnnxFile.new()
+	_plan = RLAddon.OnnxPlan.new()
+	if file.read(RLAddon.OnnxSource.open(path)):
 		_plan.prepare(file)
 	return {
 		"error": file.error if file.error else _plan.error,
@@ -129,7 +131,7 @@ func _play(request: Dictionary) -> Dictionary:
 	}
 
 
-func _described(port: OnnxPort) -> Dictionary:
+func _described(port: RLAddon.OnnxPort) -> Dictionary:
 	return {
 		"name": port.name,
 		"type": port.type,
@@ -153,12 +155,12 @@ func _time(run: Callable, seconds: float) -> float:
 	return least
 
 
-func _tensors(described: Array, numbers: PackedByteArray) -> Array[OnnxTensor]:
-	var found: Array[OnnxTensor] = []
+func _tensors(described: Array, numbers: PackedByteArray) -> Array[RLAddon.OnnxTensor]:
+	var found: Array[RLAddon.OnnxTensor] = []
 	var at: int = 0
 	for entry: Dictionary in described:
 		var dims: PackedInt64Array = PackedInt64Array(entry["dims"])
-		var tensor: OnnxTensor = OnnxTensor.zeros(dims, entry["type"])
+		var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.zeros(dims, entry["type"])
 		var stop: int = at + tensor.count() * (4 if tensor.is_float() else 8)
 		if tensor.is_float():
 			tensor.floats = numbers.slice(at, stop).to_float32_array()
@@ -169,10 +171,10 @@ func _tensors(described: Array, numbers: PackedByteArray) -> Array[OnnxTensor]:
 	return found
 
 
-func _answer(said: Dictionary, tensors: Array[OnnxTensor] = []) -> void:
+func _answer(said: Dictionary, tensors: Array[RLAddon.OnnxTensor] = []) -> void:
 	var described: Array[Dictionary] = []
 	var numbers: PackedByteArray = []
-	for tensor: OnnxTensor in tensors:
+	for tensor: RLAddon.OnnxTensor in tensors:
 		described.append({"type": tensor.type, "dims": Array(tensor.dims)})
 		numbers.append_array(
 			tensor.floats.to_byte_array() if tensor.is_float() else tensor.ints.to_byte_array()

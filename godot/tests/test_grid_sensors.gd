@@ -70,9 +70,9 @@ func test_what_was_seen_last_is_given_while_callbacks_run() -> void:
 	body.free()
 	box.free()
 	await frames(1)
-	RLTick.in_scripts = false
+	RLAddon.Tick.in_scripts = false
 	check_equal([flat.get_observation()[4], grid.get_observation()[4]], [1.0, 1.0], "seen last")
-	RLTick.in_scripts = true
+	RLAddon.Tick.in_scripts = true
 	check_equal([flat.get_observation()[4], grid.get_observation()[4]], [0.0, 0.0], "seen again")
 
 
@@ -101,9 +101,9 @@ func test_an_area_counts_when_asked_for_3d() -> void:
 	check_equal(grid.get_observation().size(), 15, "cells")
 	check_equal(grid.get_observation()[5], 1.0, "count")
 	grid.reset()
-	RLTick.in_scripts = false
+	RLAddon.Tick.in_scripts = false
 	check_equal(grid.get_observation().count(0.0), 15, "forgotten")
-	RLTick.in_scripts = true
+	RLAddon.Tick.in_scripts = true
 
 
 func test_cells_that_an_old_scene_has_saved_are_removed() -> void:

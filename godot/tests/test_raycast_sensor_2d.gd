@@ -69,17 +69,17 @@ func test_the_body_that_carries_it_is_not_seen() -> void:
 func test_what_was_seen_last_is_given_while_callbacks_run() -> void:
 	var wall: StaticBody2D = _wall(Vector2(WALL_AT + 10.0, 0.0), Vector2(20.0, 20.0))
 	var sensor: RaycastSensor2D = _sensor(2, 1.0)
-	RLTick.in_scripts = false
+	RLAddon.Tick.in_scripts = false
 	check_equal(sensor.get_observation(), [0.0, 0.0], "before it ever looked")
-	RLTick.in_scripts = true
+	RLAddon.Tick.in_scripts = true
 	await frames(2)
 	var seen: Array = sensor.get_observation()
 	check(seen[0] > 0.39, "it is seen")
 	wall.free()
 	await frames(1)
-	RLTick.in_scripts = false
+	RLAddon.Tick.in_scripts = false
 	var last: Array = sensor.get_observation()
-	RLTick.in_scripts = true
+	RLAddon.Tick.in_scripts = true
 	check_equal(last, seen, "the last one")
 	last.append(7.0)
 	check_equal(sensor.get_observation(), [0.0, 0.0], "afterwards it looks again")
@@ -89,9 +89,9 @@ func test_an_observation_belongs_to_who_asked() -> void:
 	var sensor: RaycastSensor2D = _sensor(2, 60.0)
 	await frames(1)
 	sensor.get_observation().append_array([1.0, 2.0])
-	RLTick.in_scripts = false
+	RLAddon.Tick.in_scripts = false
 	check_equal(sensor.get_observation(), [0.0, 0.0], "not changed by others")
-	RLTick.in_scripts = true
+	RLAddon.Tick.in_scripts = true
 
 
 func test_outside_the_tree_nothing_is_seen() -> void:

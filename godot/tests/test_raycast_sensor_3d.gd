@@ -130,9 +130,9 @@ func test_what_was_seen_last_is_given_while_callbacks_run() -> void:
 	var told: Array = []
 	area.body_entered.connect(
 		func(_body: Node3D) -> void:
-			RLTick.in_scripts = false
+			RLAddon.Tick.in_scripts = false
 			told.append(sensor.get_observation())
-			RLTick.in_scripts = true
+			RLAddon.Tick.in_scripts = true
 	)
 	_give_box(area, Vector3(20.0, 0.0, 0.0), Vector3.ONE)
 	var visitor: AnimatableBody3D = AnimatableBody3D.new()

@@ -13,31 +13,6 @@ from tests.export.networks import export
 
 TIMEOUT_SEC = 120.0
 ADDON = Path("addons/godot_rl_agents")
-PLUGIN = """\
-@tool
-extends EditorPlugin
-
-const Importer: GDScript = preload("onnx/format/onnx_import_plugin.gd")
-
-var _importer: EditorImportPlugin = Importer.new()
-
-
-func _enter_tree() -> void:
-	add_import_plugin(_importer)
-
-
-func _exit_tree() -> void:
-	remove_import_plugin(_importer)
-"""
-CONFIG = """\
-[plugin]
-
-name="Staged"
-description=""
-author=""
-version="1"
-script="plugin.gd"
-"""
 PROJECT = """\
 config_version=5
 
@@ -66,7 +41,7 @@ func _ready() -> void:
 	var model: GodotRLModel = GodotRLModel.new()
 	var wrapped: ONNXModel = ONNXModel.new("res://policies/policy.onnx", 1)
 	var is_loaded: bool = model.load("res://policies/policy.onnx")
-	var resource: OnnxResource = load("res://policies/policy.onnx")
+	var resource: Resource = load("res://policies/policy.onnx")
 	is_loaded = is_loaded and GodotRLModel.new().load_resource(resource)
 	var obs: PackedFloat32Array = []
 	obs.resize(12)
@@ -92,12 +67,10 @@ export_path="game.pck"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A game with the addon's runtime, a policy of two files, and nothing else."""
+    """A game with the addon, a policy of two files, and nothing else."""
     folder = tmp_path_factory.mktemp("game")
-    shutil.copytree(paths.godot_project() / ADDON / "onnx", folder / ADDON / "onnx")
+    shutil.copytree(paths.godot_project() / ADDON, folder / ADDON)
     files = {
-        ADDON / "plugin.gd": PLUGIN,
-        ADDON / "plugin.cfg": CONFIG,
         Path("project.godot"): PROJECT,
         Path("main.tscn"): SCENE,
         Path("main.gd"): MAIN,

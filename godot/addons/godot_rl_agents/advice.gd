@@ -1,7 +1,6 @@
 extends RefCounted
 ## What the editor says about a scene in which Sync cannot work as it stands.
 
-const Crew := preload("agents/crew.gd")
 const AGENT_SCRIPTS: Array[StringName] = [&"AIController2D", &"AIController3D"]
 
 
@@ -21,9 +20,12 @@ static func of(sync: Node) -> PackedStringArray:
 	if not agents:
 		warnings.append("There is no AIController2D or AIController3D in this scene.")
 	for agent: Node in agents:
-		if agent.get("control_mode") == Crew.Mode.DEMOS and not agent.get("expert_demo_save_path"):
+		if (
+			agent.get("control_mode") == RLAddon.Crew.Mode.DEMOS
+			and not agent.get("expert_demo_save_path")
+		):
 			warnings.append("%s records demos but has no expert_demo_save_path." % agent.name)
-		if agent.get("control_mode") == Crew.Mode.ONNX and not has_model:
+		if agent.get("control_mode") == RLAddon.Crew.Mode.ONNX and not has_model:
 			if not agent.get("onnx_model_path"):
 				warnings.append("%s is to be played by a model, but names none." % agent.name)
 	return warnings

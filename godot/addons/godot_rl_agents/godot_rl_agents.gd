@@ -3,11 +3,11 @@ extends EditorPlugin
 ## The addon in the editor: its nodes are there without it; it imports ONNX models, and offers
 ## templates for controllers.
 
-const OnnxImporter := preload("onnx/format/onnx_import_plugin.gd")
+const ONNX_IMPORTER: Script = preload("onnx/format/onnx_import_plugin.gd")
 const TEMPLATES: String = "res://addons/godot_rl_agents/script_templates"
 const SEARCH_PATH: String = "editor/script/templates_search_path"
 
-var _onnx_importer: EditorImportPlugin = OnnxImporter.new()
+var _onnx_importer: EditorImportPlugin = ONNX_IMPORTER.new()
 
 
 func _enter_tree() -> void:

@@ -9,16 +9,10 @@ extends Node
 
 enum ControlModes { HUMAN, TRAINING, ONNX_INFERENCE }
 
-const Advice := preload("advice.gd")
-const Arguments := preload("arguments.gd")
-const Crew := preload("agents/crew.gd")
-const Episode := preload("controller/episode.gd")
-const Overlay := preload("overlay/overlay.gd")
-const Pace := preload("pace.gd")
-const TickEnd := preload("tick_end.gd")
-const Trainer := preload("wire/trainer.gd")
 const FIRST: int = -(1 << 30)
-const USUAL_MODES: Array[int] = [Crew.Mode.HUMAN, Crew.Mode.TRAINING, Crew.Mode.ONNX]
+const USUAL_MODES: Array[int] = [
+	RLAddon.Crew.Mode.HUMAN, RLAddon.Crew.Mode.TRAINING, RLAddon.Crew.Mode.ONNX
+]
 ## Where somebody watches, no frame waits longer for the trainer than this.
 const WATCHED_PATIENCE_USEC: int = 8000
 ## After so long without an agent people are told.
@@ -26,7 +20,7 @@ const LONELY_TICKS: int = 300
 
 ## Who controls the agents that do not say it themselves.
 ## It may be set while the game runs.
-@export var control_mode: ControlModes = ControlModes.TRAINING:
+@export var control_mode: Sync.ControlModes = ControlModes.TRAINING:
 	set(value):
 		control_mode = value
 		if _crew:
@@ -55,11 +49,11 @@ const LONELY_TICKS: int = 300
 @export var overlay_key: Key = KEY_F3
 
 var _arguments: Dictionary[String, String] = {}
-var _crew: Crew
-var _trainer: Trainer
-var _pace: Pace
+var _crew: RLAddon.Crew
+var _trainer: RLAddon.Trainer
+var _pace: RLAddon.Pace
 ## Null until it is asked for.
-var _overlay: Overlay
+var _overlay: RLAddon.Overlay
 var _is_watched: bool = DisplayServer.get_name() != "headless"
 var _is_started: bool = false
 ## Whether an order is awaited, and nothing may move.
@@ -80,7 +74,7 @@ func _init() -> void:
 func _enter_tree() -> void:
 	if Engine.is_editor_hint():
 		return
-	_arguments = Arguments.read()
+	_arguments = RLAddon.Arguments.read()
 	if "env_seed" in _arguments:
 		seed(_arguments["env_seed"].to_int())
 
@@ -91,38 +85,38 @@ func _ready() -> void:
 		set_process(false)
 		set_process_input(false)
 		return
-	add_child(TickEnd.new(), false, Node.INTERNAL_MODE_BACK)
+	add_child(RLAddon.TickEnd.new(), false, Node.INTERNAL_MODE_BACK)
 
 
 func _exit_tree() -> void:
 	if Engine.is_editor_hint():
 		return
 	_pause(false)
-	RLTick.in_scripts = true
+	RLAddon.Tick.in_scripts = true
 	if _trainer:
 		_trainer.close()
 		_trainer = null
 
 
 func _process(delta: float) -> void:
-	RLTick.in_scripts = true
+	RLAddon.Tick.in_scripts = true
 	if _pace and not _pace.is_set:
 		_pace.look(delta)
 
 
 func _physics_process(_delta: float) -> void:
-	RLTick.in_scripts = true
+	RLAddon.Tick.in_scripts = true
 	if _is_waiting:
 		_listen()
 		return
-	Episode.pay()
-	Episode.tick += 1
+	RLAddon.Episode.pay()
+	RLAddon.Episode.tick += 1
 	if not _is_started and not _start():
 		return
 	_crew.muster()
 	if _crew.wants_trainer and not _trainer:
 		_connect()
-	_crew.tend(Episode.tick % action_repeat == 0)
+	_crew.tend(RLAddon.Episode.tick % action_repeat == 0)
 	if _trainer:
 		_train()
 	elif not get_tree().paused:
@@ -142,12 +136,12 @@ func _toggle_overlay() -> void:
 	if _overlay:
 		_overlay.toggle()
 	else:
-		_overlay = Overlay.new(_crew, overlay_key)
+		_overlay = RLAddon.Overlay.new(_crew, overlay_key)
 		add_child(_overlay, false, Node.INTERNAL_MODE_BACK)
 
 
 func _get_configuration_warnings() -> PackedStringArray:
-	return Advice.of(self)
+	return RLAddon.Advice.of(self)
 
 
 ## Whether there is another Sync that does the work, such as the autoload.
@@ -160,24 +154,24 @@ func _is_second() -> bool:
 
 
 func _start() -> bool:
-	if get_tree().get_node_count_in_group(Crew.GROUP) == 0:
-		if Episode.tick == LONELY_TICKS:
+	if get_tree().get_node_count_in_group(RLAddon.Crew.GROUP) == 0:
+		if RLAddon.Episode.tick == LONELY_TICKS:
 			push_warning("Godot RL Agents: no node is in the group AGENT; add an AIController")
 		return false
 	_is_started = true
 	action_repeat = maxi(1, int(_arguments.get("action_repeat", str(action_repeat))))
 	port = int(_arguments.get("port", str(port)))
-	_pace = Pace.new(float(_arguments.get("speedup", str(speed_up))))
+	_pace = RLAddon.Pace.new(float(_arguments.get("speedup", str(speed_up))))
 	var game_seed: int = int(_arguments["env_seed"]) if "env_seed" in _arguments else randi()
 	if "onnx_model_path" in _arguments:
-		onnx_model_path = Arguments.path(_arguments["onnx_model_path"])
+		onnx_model_path = RLAddon.Arguments.path(_arguments["onnx_model_path"])
 		control_mode = ControlModes.ONNX_INFERENCE
-	_crew = Crew.new(get_tree(), USUAL_MODES[control_mode], onnx_model_path, game_seed)
+	_crew = RLAddon.Crew.new(get_tree(), USUAL_MODES[control_mode], onnx_model_path, game_seed)
 	return true
 
 
 func _connect() -> void:
-	var trainer: Trainer = Trainer.new(_crew.roster)
+	var trainer: RLAddon.Trainer = RLAddon.Trainer.new(_crew.roster)
 	if trainer.open(port):
 		_trainer = trainer
 		_is_waiting = true
@@ -221,21 +215,21 @@ func _answer() -> void:
 
 ## Carry out the trainer's next order.
 func _listen() -> void:
-	var order: Trainer.Order = _trainer.next_order(
-		WATCHED_PATIENCE_USEC if _is_watched else Trainer.FOREVER
+	var order: RLAddon.Trainer.Order = _trainer.next_order(
+		WATCHED_PATIENCE_USEC if _is_watched else RLAddon.Trainer.FOREVER
 	)
-	_is_waiting = order == Trainer.Order.NONE
+	_is_waiting = order == RLAddon.Trainer.Order.NONE
 	_pause(_is_waiting)
 	match order:
-		Trainer.Order.ACT:
+		RLAddon.Trainer.Order.ACT:
 			_ticks_left = action_repeat
 			_crew.policies.decide(deterministic_inference, inference_on_threads)
-		Trainer.Order.RESET:
+		RLAddon.Trainer.Order.RESET:
 			_ticks_left = 1
 			_is_reset = true
-		Trainer.Order.CLOSE:
+		RLAddon.Trainer.Order.CLOSE:
 			_end("", 0)
-		Trainer.Order.LOST:
+		RLAddon.Trainer.Order.LOST:
 			_end("%s; the game ends" % _trainer.closed, 1)
 
 

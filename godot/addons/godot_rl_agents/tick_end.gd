@@ -1,7 +1,6 @@
 extends Node
 ## The last to act in every tick and frame: what ended in it is reckoned up.
 
-const Episode := preload("controller/episode.gd")
 const LAST: int = 1 << 30
 
 
@@ -11,9 +10,9 @@ func _init() -> void:
 
 
 func _physics_process(_delta: float) -> void:
-	Episode.pay()
-	RLTick.in_scripts = false
+	RLAddon.Episode.pay()
+	RLAddon.Tick.in_scripts = false
 
 
 func _process(_delta: float) -> void:
-	RLTick.in_scripts = false
+	RLAddon.Tick.in_scripts = false

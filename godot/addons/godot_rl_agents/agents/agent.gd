@@ -1,9 +1,6 @@
 extends RefCounted
 ## An agent that a trainer plays: the node that is asked, its spaces, and its episode.
 
-const Episode := preload("../controller/episode.gd")
-const Spaces := preload("spaces.gd")
-
 ## What is asked, unless it is gone.
 var node: Node
 ## Never used again in this run.
@@ -12,8 +9,8 @@ var id: int
 var policy: String
 ## What to call it in messages.
 var name: String
-var spaces: Spaces
-var episode: Episode
+var spaces: RLAddon.Spaces
+var episode: RLAddon.Episode
 ## What it saw when it was last asked.
 var seen: Dictionary = {}
 ## What it did last.
@@ -36,7 +33,7 @@ func _init(of: Node, number: int, game_seed: int) -> void:
 	_take(of)
 	seen = node.get_obs()
 	var mask: Dictionary = node.get_action_mask() if _has_mask else {}
-	spaces = Spaces.new(node.get_obs_space(), node.get_action_space(), mask)
+	spaces = RLAddon.Spaces.new(node.get_obs_space(), node.get_action_space(), mask)
 	_has_mask = not spaces.mask_sizes.is_empty()
 	problem = spaces.problem if spaces.problem else spaces.check(seen)
 	episode.id = id
@@ -45,7 +42,7 @@ func _init(of: Node, number: int, game_seed: int) -> void:
 
 ## Go on with another node.
 func replace(by: Node) -> void:
-	var before: Episode = episode
+	var before: RLAddon.Episode = episode
 	_take(by)
 	_has_mask = not spaces.mask_sizes.is_empty()
 	episode.follow(before)
@@ -140,7 +137,7 @@ func _take(other: Node) -> void:
 	node = other
 	name = str(node.get_path())
 	policy = str(node.get("policy_name")) if "policy_name" in node else "shared_policy"
-	episode = node._rl_episode if "_rl_episode" in node else Episode.new(node)
+	episode = node._rl_episode if "_rl_episode" in node else RLAddon.Episode.new(node)
 	is_gone = false
 	_has_mask = node.has_method("get_action_mask")
 	_has_info = node.has_method("get_info")

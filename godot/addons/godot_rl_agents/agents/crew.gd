@@ -5,20 +5,17 @@ extends RefCounted
 ## The controllers' ControlModes.
 enum Mode { INHERIT, HUMAN, TRAINING, ONNX, DEMOS }
 
-const Roster := preload("roster.gd")
-const Demos := preload("../demos/demos.gd")
-const Policies := preload("../inference/policies.gd")
 const GROUP: StringName = &"AGENT"
-const HEURISTICS: Dictionary[Mode, String] = {
+const HEURISTICS: Dictionary[RLAddon.Crew.Mode, String] = {
 	Mode.HUMAN: "human", Mode.TRAINING: "model", Mode.ONNX: "model", Mode.DEMOS: "demo_record"
 }
 
 ## Those whom the trainer plays.
-var roster: Roster = Roster.new()
+var roster: RLAddon.Roster = RLAddon.Roster.new()
 ## Those whose expert is recorded.
-var demos: Demos = Demos.new()
+var demos: RLAddon.Demos = RLAddon.Demos.new()
 ## Those whom ONNX models play.
-var policies: Policies
+var policies: RLAddon.Policies
 ## Those whom people play.
 var people: Array[Node] = []
 ## Whether somebody is to be played by a trainer.
@@ -26,25 +23,29 @@ var wants_trainer: bool = false
 
 var _tree: SceneTree
 ## Who controls those who do not say it themselves.
-var _usual_mode: Mode
+var _usual_mode: RLAddon.Crew.Mode
 var _has_trainer: bool = true
 ## The instances that have their place, and who controls them.
-var _known: Dictionary[int, Mode] = {}
+var _known: Dictionary[int, RLAddon.Crew.Mode] = {}
 var _is_muster_due: bool = true
 
 
-func _init(tree: SceneTree, usual_mode: Mode, usual_model: String, game_seed: int) -> void:
+func _init(
+	tree: SceneTree, usual_mode: RLAddon.Crew.Mode, usual_model: String, game_seed: int
+) -> void:
 	_tree = tree
 	_usual_mode = usual_mode
 	roster.game_seed = game_seed
 	# The seeds of those whom a trainer plays do not depend on who else is there.
-	policies = Policies.new(Roster.MOST_AGENTS if usual_mode == Mode.TRAINING else 0)
+	policies = RLAddon.Policies.new(
+		RLAddon.Roster.MOST_AGENTS if usual_mode == Mode.TRAINING else 0
+	)
 	policies.game_seed = game_seed
 	policies.usual_path = usual_model
 
 
 ## Somebody else is to control those who do not say it themselves.
-func change_mode(usual_mode: Mode) -> void:
+func change_mode(usual_mode: RLAddon.Crew.Mode) -> void:
 	_usual_mode = usual_mode
 	_is_muster_due = true
 
@@ -62,14 +63,14 @@ func muster() -> void:
 	if not _is_muster_due and _tree.get_node_count_in_group(GROUP) == _known.size():
 		return
 	_is_muster_due = false
-	var before: Dictionary[int, Mode] = _known
+	var before: Dictionary[int, RLAddon.Crew.Mode] = _known
 	var trained: Array[Node] = []
 	var recorded: Array[Node] = []
 	var played: Dictionary[int, bool] = {}
 	_known = {}
 	people = []
 	for node: Node in _tree.get_nodes_in_group(GROUP):
-		var mode: Mode = _mode_of(node)
+		var mode: RLAddon.Crew.Mode = _mode_of(node)
 		_known[node.get_instance_id()] = mode
 		if before.get(node.get_instance_id()) != mode:
 			_employ(node, mode)
@@ -115,14 +116,14 @@ func awaits_reset() -> bool:
 
 
 ## Who is to control it.
-func _wish_of(node: Node) -> Mode:
-	var wish: Mode = node.control_mode if "control_mode" in node else Mode.INHERIT
+func _wish_of(node: Node) -> RLAddon.Crew.Mode:
+	var wish: RLAddon.Crew.Mode = node.control_mode if "control_mode" in node else Mode.INHERIT
 	return _usual_mode if wish == Mode.INHERIT else wish
 
 
 ## Who can.
-func _mode_of(node: Node) -> Mode:
-	var wish: Mode = _wish_of(node)
+func _mode_of(node: Node) -> RLAddon.Crew.Mode:
+	var wish: RLAddon.Crew.Mode = _wish_of(node)
 	match wish:
 		Mode.TRAINING:
 			return wish if _has_trainer else Mode.HUMAN
@@ -132,7 +133,7 @@ func _mode_of(node: Node) -> Mode:
 
 
 ## Somebody is new here, or is now controlled by another.
-func _employ(node: Node, mode: Mode) -> void:
+func _employ(node: Node, mode: RLAddon.Crew.Mode) -> void:
 	node.set_heuristic(HEURISTICS[mode])
 	if "_rl_episode" in node and mode in [Mode.HUMAN, Mode.DEMOS]:
 		node._rl_episode.restart(roster.game_seed)

@@ -1,13 +1,12 @@
 extends RefCounted
 ## The agents that a trainer plays, in the order of the wire: who is there, who came, who is gone.
 
-const Agent := preload("agent.gd")
 const MOST_AGENTS: int = 65536
 
 ## Those whom the trainer knows.
-var agents: Array[Agent] = []
+var agents: Array[RLAddon.Agent] = []
 ## Those of whom it has not been told.
-var joined: Array[Agent] = []
+var joined: Array[RLAddon.Agent] = []
 ## Whether the trainer knows of ends as they happen, of joining and leaving; older ones do not.
 var is_open: bool = false
 ## What the episodes' seeds are made from.
@@ -18,7 +17,7 @@ var action_width: int = 0
 var problem: String = ""
 
 var _next_id: int = 0
-var _by_node: Dictionary[int, Agent] = {}
+var _by_node: Dictionary[int, RLAddon.Agent] = {}
 ## Those for whom an older trainer has no place.
 var _refused: Dictionary[int, bool] = {}
 
@@ -39,11 +38,11 @@ func muster(nodes: Array[Node]) -> void:
 
 ## The trainer is told of all who are here; what happened to them before does not count.
 func introduce() -> void:
-	for agent: Agent in joined:
+	for agent: RLAddon.Agent in joined:
 		agent.start_over()
 	agents.append_array(joined)
 	joined.clear()
-	for agent: Agent in agents:
+	for agent: RLAddon.Agent in agents:
 		agent.episode.keeps_ends = is_open
 	_count_actions()
 
@@ -53,7 +52,7 @@ func turn_page() -> void:
 	if joined:
 		introduce()
 	var somebody_left: bool = false
-	for agent: Agent in agents:
+	for agent: RLAddon.Agent in agents:
 		agent.episode.clear()
 		if agent.is_gone:
 			somebody_left = true
@@ -66,44 +65,44 @@ func turn_page() -> void:
 func request_reset(new_seed: Variant) -> void:
 	if new_seed != null:
 		game_seed = new_seed
-		for agent: Agent in agents + joined:
+		for agent: RLAddon.Agent in agents + joined:
 			agent.episode.restart(game_seed)
-	for agent: Agent in agents + joined:
+	for agent: RLAddon.Agent in agents + joined:
 		agent.request_reset()
 
 
 func start_over() -> void:
-	for agent: Agent in agents + joined:
+	for agent: RLAddon.Agent in agents + joined:
 		agent.start_over()
 
 
 ## Whether the game should have a tick to carry out resets.
 func awaits_reset() -> bool:
 	var awaits: bool = false
-	for agent: Agent in agents:
+	for agent: RLAddon.Agent in agents:
 		if agent.awaits_reset():
 			awaits = true
 	return awaits
 
 
 func take_rewards() -> void:
-	for agent: Agent in agents:
+	for agent: RLAddon.Agent in agents:
 		if not agent.is_gone:
 			agent.episode.take_reward()
 
 
 func _count_actions() -> void:
 	action_width = 0
-	for agent: Agent in agents:
+	for agent: RLAddon.Agent in agents:
 		action_width += agent.spaces.action_width
 
 
-func _is_here(agent: Agent) -> bool:
+func _is_here(agent: RLAddon.Agent) -> bool:
 	return not agent.is_gone
 
 
 func _join(node: Node) -> void:
-	var agent: Agent = Agent.new(node, _next_id, game_seed)
+	var agent: RLAddon.Agent = RLAddon.Agent.new(node, _next_id, game_seed)
 	if agent.problem:
 		problem = "%s: %s" % [agent.name, agent.problem]
 	elif agents.size() + joined.size() >= MOST_AGENTS:
@@ -128,8 +127,8 @@ func _refuse(node: Node) -> void:
 
 
 ## For an older trainer: the one who came takes the place of one who is gone.
-func _stand_in(fresh: Agent) -> Agent:
-	for agent: Agent in agents:
+func _stand_in(fresh: RLAddon.Agent) -> RLAddon.Agent:
+	for agent: RLAddon.Agent in agents:
 		if agent.is_gone and agent.policy == fresh.policy and agent.spaces.equals(fresh.spaces):
 			fresh.node.tree_exiting.disconnect(fresh._on_exit)
 			agent.replace(fresh.node)
@@ -137,6 +136,6 @@ func _stand_in(fresh: Agent) -> Agent:
 	return null
 
 
-func _part(agent: Agent) -> void:
+func _part(agent: RLAddon.Agent) -> void:
 	agent.part()
 	joined.erase(agent)

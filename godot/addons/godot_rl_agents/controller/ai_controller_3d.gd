@@ -12,11 +12,8 @@ signal model_changed
 
 enum ControlModes { INHERIT_FROM_SYNC, HUMAN, TRAINING, ONNX_INFERENCE, RECORD_EXPERT_DEMOS }
 
-const RLEpisode := preload("episode.gd")
-const RLSpaces := preload("../agents/spaces.gd")
-
 ## Who controls this agent; by default whoever Sync says. It may be set while the game runs.
-@export var control_mode: ControlModes = ControlModes.INHERIT_FROM_SYNC:
+@export var control_mode: AIController3D.ControlModes = ControlModes.INHERIT_FROM_SYNC:
 	set(value):
 		control_mode = value
 		control_changed.emit()
@@ -70,7 +67,7 @@ var episode_seed: int:
 		return _rl_episode.episode_seed
 
 var _player: Node3D
-var _rl_episode: RLEpisode = RLEpisode.new(self)
+var _rl_episode: RLAddon.Episode = RLAddon.Episode.new(self)
 
 
 func _notification(what: int) -> void:
@@ -125,7 +122,7 @@ func get_info() -> Dictionary:
 
 ## Override where it cannot be told from `get_obs`: images, discrete observations, bounds.
 func get_obs_space() -> Dictionary:
-	return RLSpaces.guess(get_obs())
+	return RLAddon.Spaces.guess(get_obs())
 
 
 func init(player: Node3D) -> void:

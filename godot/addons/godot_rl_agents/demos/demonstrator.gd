@@ -1,14 +1,10 @@
 extends RefCounted
 ## An agent whose expert is recorded: what it sees, and what the expert then does.
 
-const DemoFile := preload("demo_file.gd")
-const Episode := preload("../controller/episode.gd")
-const Finite := preload("../wire/finite.gd")
-
 var node: Node
-var file: DemoFile
+var file: RLAddon.DemoFile
 
-var _episode: Episode
+var _episode: RLAddon.Episode
 var _seen: Array = []
 var _done: Array = []
 var _ticks_left: int = 0
@@ -17,7 +13,7 @@ var _has_awaited: bool = false
 var _asks_expert: bool = false
 
 
-func _init(of: Node, into: DemoFile) -> void:
+func _init(of: Node, into: RLAddon.DemoFile) -> void:
 	node = of
 	file = into
 	_episode = node._rl_episode
@@ -29,7 +25,7 @@ func _init(of: Node, into: DemoFile) -> void:
 
 ## A tick begins.
 func tick() -> void:
-	if _episode.state != Episode.GOING or node.get_done():
+	if _episode.state != RLAddon.Episode.GOING or node.get_done():
 		_finish()
 	if node.needs_reset and not _has_awaited:
 		_has_awaited = true
@@ -74,5 +70,7 @@ func _sight(seen: Dictionary) -> Variant:
 	var kept: Dictionary = {}
 	for key: Variant in seen:
 		var value: Variant = seen[key]
-		kept[key] = value.hex_encode() if value is PackedByteArray else Finite.cleaned(value)
+		kept[key] = (
+			value.hex_encode() if value is PackedByteArray else RLAddon.Finite.cleaned(value)
+		)
 	return kept["obs"] if kept.keys() == ["obs"] else kept

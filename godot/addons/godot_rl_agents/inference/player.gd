@@ -1,9 +1,7 @@
 extends RefCounted
 ## An agent that a policy plays: what it saw and did last, and whether its episode is a new one.
 
-const Agent := preload("../agents/agent.gd")
-
-var agent: Agent
+var agent: RLAddon.Agent
 ## What plays it.
 var model: GodotRLModel
 ## What that said last, by output; empty before it said anything.
@@ -13,13 +11,13 @@ var reward: float = 0.0
 ## Whether its episode began after the last decision.
 var is_new: bool = true
 
-var _actions: GodotRLActions
+var _actions: RLAddon.GodotRLActions
 ## The episode of the last decision.
 var _episode: int = 0
 
 
 func _init(of: Node, id: int, game_seed: int) -> void:
-	agent = Agent.new(of, id, game_seed)
+	agent = RLAddon.Agent.new(of, id, game_seed)
 	agent.episode.keeps_ends = false
 	agent.episode.clear()
 
@@ -34,7 +32,9 @@ func take(other: GodotRLModel) -> String:
 		size = other.actions_in(other.predict(agent.seen, agent.id)).size()
 		problem = other.error
 		other.reset(agent.id)
-	var actions: GodotRLActions = GodotRLActions.new(agent.spaces.action_space, size)
+	var actions: RLAddon.GodotRLActions = RLAddon.GodotRLActions.new(
+		agent.spaces.action_space, size
+	)
 	problem = problem if problem else actions.error
 	if not problem:
 		model = other

@@ -1,9 +1,6 @@
 extends RefCounted
 ## All agents that ONNX models play, by model: Sync's, an agent's own, or one that the game loaded.
 
-const Player := preload("player.gd")
-const Policy := preload("policy.gd")
-
 ## The model of those who name none.
 var usual_path: String = ""
 ## What the episodes' seeds, and what is drawn, are made from.
@@ -13,16 +10,16 @@ var has_lost: bool = false
 
 var _next_id: int
 ## Those that play somebody.
-var _policies: Array[Policy] = []
+var _policies: Array[RLAddon.Policy] = []
 ## What was opened, by its path, or by the model that a game gave.
-var _opened: Dictionary[Variant, Policy] = {}
+var _opened: Dictionary[Variant, RLAddon.Policy] = {}
 ## By the node's instance.
-var _players: Dictionary[int, Player] = {}
+var _players: Dictionary[int, RLAddon.Player] = {}
 ## What could not play whom, by the node's instance.
 var _refused: Dictionary[int, Variant] = {}
 var _told: Dictionary[String, bool] = {}
 ## Let go while their threads were at work.
-var _retired: Array[Policy] = []
+var _retired: Array[RLAddon.Policy] = []
 var _ticks_left: int = 0
 ## Whether everyone's rewards are taken for this decision.
 var _are_reckoned: bool = false
@@ -33,13 +30,13 @@ func _init(first_id: int) -> void:
 
 
 ## All who are played.
-func players() -> Array[Player]:
+func players() -> Array[RLAddon.Player]:
 	return _players.values()
 
 
 ## Who plays it.
-func policy_of(player: Player) -> Policy:
-	for policy: Policy in _policies:
+func policy_of(player: RLAddon.Player) -> RLAddon.Policy:
+	for policy: RLAddon.Policy in _policies:
 		if policy.model == player.model:
 			return policy
 	return null
@@ -49,17 +46,17 @@ func policy_of(player: Player) -> Policy:
 func admit(node: Node) -> bool:
 	var number: int = node.get_instance_id()
 	var source: Variant = _source_of(node)
-	var player: Player = _players.get(number)
+	var player: RLAddon.Player = _players.get(number)
 	if number in _refused and is_same(_refused[number], source):
 		return player != null
 	if source not in _opened:
 		_opened[source] = _open(source)
-	var policy: Policy = _opened[source]
+	var policy: RLAddon.Policy = _opened[source]
 	if player and player.model == policy.model:
 		return true
-	var fresh: Player = player
+	var fresh: RLAddon.Player = player
 	if not fresh and not policy.problem:
-		fresh = Player.new(node, _next_id, game_seed)
+		fresh = RLAddon.Player.new(node, _next_id, game_seed)
 	var problem: String = policy.problem if policy.problem else _appoint(fresh, policy)
 	if problem:
 		_refused[number] = source
@@ -79,8 +76,8 @@ func keep(present: Dictionary[int, bool]) -> void:
 		if number not in present:
 			_dismiss(_players[number])
 			_players.erase(number)
-	var idle: Array[Policy] = _policies.filter(_plays_nobody)
-	for policy: Policy in idle:
+	var idle: Array[RLAddon.Policy] = _policies.filter(_plays_nobody)
+	for policy: RLAddon.Policy in idle:
 		_policies.erase(policy)
 	_retired.assign((_retired + idle).filter(_is_at_work))
 	for source: Variant in _opened.keys():
@@ -107,7 +104,7 @@ func reopen(node: Node = null) -> void:
 ## Whether the game should have a tick to carry out resets; once for every reset.
 func awaits_reset() -> bool:
 	var awaits: bool = false
-	for player: Player in _players.values():
+	for player: RLAddon.Player in _players.values():
 		awaits = player.agent.awaits_reset() or awaits
 	return awaits
 
@@ -130,20 +127,20 @@ func decide(is_deterministic: bool, on_a_thread: bool) -> void:
 	if not _are_reckoned:
 		_reckon()
 	_are_reckoned = false
-	for policy: Policy in _policies:
+	for policy: RLAddon.Policy in _policies:
 		policy.observe()
-	for policy: Policy in _policies:
+	for policy: RLAddon.Policy in _policies:
 		policy.think(on_a_thread)
-	for policy: Policy in _policies:
+	for policy: RLAddon.Policy in _policies:
 		policy.act(is_deterministic)
-		for player: Player in policy.lost:
+		for player: RLAddon.Player in policy.lost:
 			_lose(player, policy)
 		policy.lost.clear()
 
 
 func _reckon() -> void:
 	_are_reckoned = true
-	for player: Player in _players.values():
+	for player: RLAddon.Player in _players.values():
 		player.reckon()
 
 
@@ -161,21 +158,21 @@ func _source_of(node: Node) -> Variant:
 	return path
 
 
-func _open(source: Variant) -> Policy:
+func _open(source: Variant) -> RLAddon.Policy:
 	if source is GodotRLModel:
-		return Policy.new(source, "the model that the game gave it")
+		return RLAddon.Policy.new(source, "the model that the game gave it")
 	var model: GodotRLModel = GodotRLModel.new()
 	model.random.seed = hash([game_seed, source])
 	if source:
 		model.load(source)
 	else:
 		model.error = "there is no onnx_model_path, neither its own nor Sync's"
-	return Policy.new(model, source if source else "a model")
+	return RLAddon.Policy.new(model, source if source else "a model")
 
 
 ## Hand an agent to a policy; what does not fit, or "".
-func _appoint(player: Player, policy: Policy) -> String:
-	var before: Policy = policy_of(player)
+func _appoint(player: RLAddon.Player, policy: RLAddon.Policy) -> String:
+	var before: RLAddon.Policy = policy_of(player)
 	var problem: String = player.take(policy.model)
 	if not problem:
 		if before:
@@ -186,13 +183,13 @@ func _appoint(player: Player, policy: Policy) -> String:
 	return problem
 
 
-func _dismiss(player: Player) -> void:
+func _dismiss(player: RLAddon.Player) -> void:
 	policy_of(player).remove(player)
 	player.model = null
 	player.agent.release()
 
 
-func _lose(player: Player, policy: Policy) -> void:
+func _lose(player: RLAddon.Player, policy: RLAddon.Policy) -> void:
 	var node: Node = player.agent.node
 	_refused[node.get_instance_id()] = _source_of(node)
 	_tell(node, policy.name, policy.lost[player], false)
@@ -215,9 +212,9 @@ func _tell(node: Node, model: String, problem: String, is_still_played: bool) ->
 	)
 
 
-static func _plays_nobody(policy: Policy) -> bool:
+static func _plays_nobody(policy: RLAddon.Policy) -> bool:
 	return policy.players.is_empty()
 
 
-static func _is_at_work(policy: Policy) -> bool:
+static func _is_at_work(policy: RLAddon.Policy) -> bool:
 	return policy.model.is_busy()

@@ -4,21 +4,19 @@ extends RefCounted
 ## On a worker thread a decision takes effect when the next one is due. Whoever began a new episode
 ## meanwhile does not get it, and as long as the thread is not done everyone goes on as before.
 
-const Player := preload("player.gd")
-
 ## The path of its file, or what else to call it.
 var name: String
 var model: GodotRLModel
 ## Why it cannot be run, or "".
 var problem: String = ""
-var players: Array[Player] = []
+var players: Array[RLAddon.Player] = []
 ## Those whom it cannot go on playing, and why.
-var lost: Dictionary[Player, String] = {}
+var lost: Dictionary[RLAddon.Player, String] = {}
 
 ## Those who are thought about on the thread.
-var _asked: Array[Player] = []
+var _asked: Array[RLAddon.Player] = []
 ## Those for whom it is known what to do, and that.
-var _answered: Array[Player] = []
+var _answered: Array[RLAddon.Player] = []
 var _answers: Array = []
 var _is_thinking: bool = false
 ## Those who left, and are to be forgotten.
@@ -32,7 +30,7 @@ func _init(of: GodotRLModel, called: String) -> void:
 		problem = model.error if model.error else "no model is loaded"
 
 
-func remove(player: Player) -> void:
+func remove(player: RLAddon.Player) -> void:
 	players.erase(player)
 	_left.append(player.agent.id)
 
@@ -48,7 +46,7 @@ func observe() -> void:
 	for id: int in _left:
 		model.reset(id)
 	_left.clear()
-	for player: Player in players:
+	for player: RLAddon.Player in players:
 		player.agent.see()
 		if player.is_new:
 			model.reset(player.agent.id)
@@ -59,7 +57,7 @@ func think(on_a_thread: bool) -> void:
 		return
 	var seen: Array = []
 	var ids: Array = []
-	for player: Player in players:
+	for player: RLAddon.Player in players:
 		player.settle()
 		seen.append(player.agent.seen)
 		ids.append(player.agent.id)
@@ -73,14 +71,14 @@ func think(on_a_thread: bool) -> void:
 func act(is_deterministic: bool) -> void:
 	var random: RandomNumberGenerator = null if is_deterministic else model.random
 	for place: int in _answered.size():
-		var player: Player = _answered[place]
+		var player: RLAddon.Player = _answered[place]
 		if player.model == model and not player.act(_answers[place], random):
 			lost[player] = "it gives another number of outputs than before"
 	_answered = []
 
 
 ## What was thought; it is nothing to those whose episode is a new one.
-func _take(answers: Array, who: Array[Player]) -> void:
+func _take(answers: Array, who: Array[RLAddon.Player]) -> void:
 	_answers = []
 	_answered = []
 	if model.error:
@@ -94,10 +92,10 @@ func _take(answers: Array, who: Array[Player]) -> void:
 
 ## Find those whose observations the model cannot take; where it is nobody's, it is everybody's.
 func _blame(error: String) -> void:
-	for player: Player in players:
+	for player: RLAddon.Player in players:
 		var misfit: String = model.misfit(player.agent.seen)
 		if misfit:
 			lost[player] = misfit
 	if lost.is_empty():
-		for player: Player in players:
+		for player: RLAddon.Player in players:
 			lost[player] = error

@@ -27,13 +27,13 @@ var random: RandomNumberGenerator = RandomNumberGenerator.new()
 ## How long the last prediction took.
 var duration_usec: int = 0
 
-var _plan: OnnxPlan
-var _batch: GodotRLBatch
+var _plan: RLAddon.OnnxPlan
+var _batch: RLAddon.GodotRLBatch
 ## For observations that are only to be tried.
-var _trial: GodotRLBatch
+var _trial: RLAddon.GodotRLBatch
 var _output: int = 0
 var _task: int = -1
-var _work: GodotRLWork
+var _work: RLAddon.GodotRLWork
 
 
 func _notification(what: int) -> void:
@@ -43,12 +43,12 @@ func _notification(what: int) -> void:
 
 ## Open a model: `res://`, `user://` or a full path. False, and `error` says why, if it cannot run.
 func load(path: String) -> bool:
-	return _take(OnnxSource.open(path), path)
+	return _take(RLAddon.OnnxSource.open(path), path)
 
 
 ## The same from a resource that Godot imported.
-func load_resource(resource: OnnxResource) -> bool:
-	return _take(OnnxSource.of(resource), resource.resource_path)
+func load_resource(resource: RLAddon.OnnxResource) -> bool:
+	return _take(RLAddon.OnnxSource.of(resource), resource.resource_path)
 
 
 func is_loaded() -> bool:
@@ -64,7 +64,7 @@ func observation_shapes() -> Dictionary[String, PackedInt64Array]:
 
 func output_names() -> PackedStringArray:
 	var names: PackedStringArray = []
-	for port: OnnxPort in _plan.outputs if _plan else []:
+	for port: RLAddon.OnnxPort in _plan.outputs if _plan else []:
 		names.append(port.name)
 	return names
 
@@ -108,7 +108,7 @@ func value_in(predicted: Dictionary) -> float:
 ## an `error`.
 func predict(obs: Variant, agent: Variant = null) -> Variant:
 	_join()
-	var work: GodotRLWork = GodotRLWork.new(_plan, _batch, obs, agent)
+	var work: RLAddon.GodotRLWork = RLAddon.GodotRLWork.new(_plan, _batch, obs, agent)
 	work.run()
 	_note(work)
 	return work.result()
@@ -120,7 +120,7 @@ func start(obs: Variant, agent: Variant = null) -> bool:
 		return false
 	_join()
 	var kept: Variant = obs.duplicate(true) if obs is Array or obs is Dictionary else obs
-	_work = GodotRLWork.new(_plan, _batch, kept, agent)
+	_work = RLAddon.GodotRLWork.new(_plan, _batch, kept, agent)
 	_task = WorkerThreadPool.add_task(_work.run, true, "onnx")
 	return true
 
@@ -159,11 +159,11 @@ func reset(agent: Variant = null) -> void:
 		_batch.reset(agent)
 
 
-func _take(source: OnnxSource, path: String) -> bool:
+func _take(source: RLAddon.OnnxSource, path: String) -> bool:
 	_join()
 	error = ""
-	var file: OnnxFile = OnnxFile.new()
-	var plan: OnnxPlan = OnnxPlan.new()
+	var file: RLAddon.OnnxFile = RLAddon.OnnxFile.new()
+	var plan: RLAddon.OnnxPlan = RLAddon.OnnxPlan.new()
 	if not file.read(source):
 		error = "%s: %s" % [path, file.error]
 	elif not plan.prepare(file):
@@ -172,8 +172,8 @@ func _take(source: OnnxSource, path: String) -> bool:
 		return false
 	_plan = plan
 	metadata = file.metadata
-	_batch = GodotRLBatch.new(plan)
-	_trial = GodotRLBatch.new(plan)
+	_batch = RLAddon.GodotRLBatch.new(plan)
+	_trial = RLAddon.GodotRLBatch.new(plan)
 	_output = maxi(output_names().find(OUTPUT), 0)
 	return true
 
@@ -182,7 +182,7 @@ func _action(predicted: Dictionary, action_space: Dictionary, is_deterministic: 
 	if predicted.is_empty():
 		return {}
 	var numbers: PackedFloat32Array = actions_in(predicted)
-	var decoder: GodotRLActions = GodotRLActions.new(action_space, numbers.size())
+	var decoder: RLAddon.GodotRLActions = RLAddon.GodotRLActions.new(action_space, numbers.size())
 	if decoder.error:
 		error = decoder.error
 		return {}
@@ -196,6 +196,6 @@ func _join() -> void:
 		_note(_work)
 
 
-func _note(work: GodotRLWork) -> void:
+func _note(work: RLAddon.GodotRLWork) -> void:
 	error = work.error
 	duration_usec = work.duration_usec

@@ -2,18 +2,15 @@ extends CanvasLayer
 ## Over the game: what one agent sees, does and expects. Tab goes to the next agent, with Shift to
 ## the one before. Sync adds it when it is first asked for; while it is hidden it does nothing.
 
-const Crew := preload("../agents/crew.gd")
-const Sheet := preload("sheet.gd")
-const Subject := preload("subject.gd")
 const ABOVE_THE_GAME: int = 127
 
-var _crew: Crew
-var _sheet: Sheet = Sheet.new()
+var _crew: RLAddon.Crew
+var _sheet: RLAddon.Sheet = RLAddon.Sheet.new()
 ## The node of the agent that is shown.
 var _chosen: Node
 
 
-func _init(crew: Crew, key: Key) -> void:
+func _init(crew: RLAddon.Crew, key: Key) -> void:
 	_crew = crew
 	_sheet.hint = "%s hides it, Tab shows the next" % OS.get_keycode_string(key)
 	layer = ABOVE_THE_GAME
@@ -46,18 +43,18 @@ func toggle() -> void:
 
 
 func _go(steps: int) -> void:
-	var nodes: Array[Node] = Subject.nodes(_crew)
+	var nodes: Array[Node] = RLAddon.Subject.nodes(_crew)
 	if nodes:
 		_chosen = nodes[posmod(nodes.find(_chosen) + steps, nodes.size())]
 	_look()
 
 
 func _look() -> void:
-	var nodes: Array[Node] = Subject.nodes(_crew)
+	var nodes: Array[Node] = RLAddon.Subject.nodes(_crew)
 	var index: int = nodes.find(_chosen) if is_instance_valid(_chosen) else -1
 	if index < 0 and nodes:
 		index = 0
 		_chosen = nodes[0]
-	_sheet.subject = Subject.new(_crew, _chosen) if nodes else null
+	_sheet.subject = RLAddon.Subject.new(_crew, _chosen) if nodes else null
 	_sheet.place = "%d of %d" % [index + 1, nodes.size()] if nodes else "no agents"
 	_sheet.queue_redraw()

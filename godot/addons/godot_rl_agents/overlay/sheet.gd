@@ -1,9 +1,6 @@
 extends Control
 ## Draws a subject: words, and a bar and a number for each number that it sees or does.
 
-const Spaces := preload("../agents/spaces.gd")
-const Subject := preload("subject.gd")
-
 const WIDTH: float = 440.0
 const MARGIN: float = 12.0
 const LINE: float = 18.0
@@ -23,7 +20,7 @@ const MINUS: Color = Color(0.93, 0.55, 0.32)
 const WRONG: Color = Color(1.0, 0.3, 0.3)
 
 ## Null while there is no agent.
-var subject: Subject
+var subject: RLAddon.Subject
 ## Which of how many it is, in words.
 var place: String = ""
 ## Which keys there are.
@@ -69,7 +66,7 @@ func _draw_parts(title: String, parts: Dictionary) -> void:
 	_y += 0.5 * LINE
 	draw_rect(Rect2(MARGIN, _y, WIDTH - 2.0 * MARGIN, 1.0), TROUGH)
 	_y += 0.3 * LINE
-	_line(title, "" if parts else Subject.NOTHING)
+	_line(title, "" if parts else RLAddon.Subject.NOTHING)
 	for key: Variant in parts:
 		_draw_part(str(key), parts[key])
 
@@ -81,7 +78,7 @@ func _draw_part(title: String, value: Variant) -> void:
 	elif value is int:
 		_line(title, "choice %d" % value)
 	else:
-		var numbers: PackedFloat32Array = Spaces.numbers_of(value)
+		var numbers: PackedFloat32Array = RLAddon.Spaces.numbers_of(value)
 		_line(title, "%d numbers" % numbers.size() if numbers.size() > 1 else "")
 		_draw_numbers(numbers.slice(0, MOST))
 		if numbers.size() > MOST:

@@ -1,10 +1,6 @@
 extends RefCounted
 ## One agent as the overlay shows it: who plays it, what it sees, does and expects.
 
-const Crew := preload("../agents/crew.gd")
-const Agent := preload("../agents/agent.gd")
-const Player := preload("../inference/player.gd")
-const Policy := preload("../inference/policy.gd")
 const NOTHING: String = "–"
 
 var name: String
@@ -23,27 +19,27 @@ var thought: String = NOTHING
 
 
 ## All agents, in the order in which the overlay goes through them.
-static func nodes(crew: Crew) -> Array[Node]:
+static func nodes(crew: RLAddon.Crew) -> Array[Node]:
 	var found: Array[Node] = []
-	for player: Player in crew.policies.players():
+	for player: RLAddon.Player in crew.policies.players():
 		found.append(player.agent.node)
-	for agent: Agent in crew.roster.agents:
+	for agent: RLAddon.Agent in crew.roster.agents:
 		if not agent.is_gone:
 			found.append(agent.node)
 	return found + crew.people
 
 
-func _init(crew: Crew, node: Node) -> void:
+func _init(crew: RLAddon.Crew, node: Node) -> void:
 	var scene: Node = node.get_tree().current_scene
 	name = str(scene.get_path_to(node) if scene and scene.is_ancestor_of(node) else node.get_path())
 	policy = str(node.get("policy_name")) if "policy_name" in node else NOTHING
 	if "_rl_episode" in node:
 		episode = "%d, tick %d" % [node._rl_episode.number + 1, node.n_steps]
-	for player: Player in crew.policies.players():
+	for player: RLAddon.Player in crew.policies.players():
 		if player.agent.node == node:
 			_read_player(player, crew.policies.policy_of(player))
 			return
-	for agent: Agent in crew.roster.agents:
+	for agent: RLAddon.Agent in crew.roster.agents:
 		if agent.node == node:
 			_read_agent(agent)
 			by = "a trainer"
@@ -55,13 +51,13 @@ func _init(crew: Crew, node: Node) -> void:
 		action = {"all": node.get_action()}
 
 
-func _read_agent(agent: Agent) -> void:
+func _read_agent(agent: RLAddon.Agent) -> void:
 	seen = agent.seen
 	action = agent.action
 	reward = agent.episode.reward + agent.node.reward if "reward" in agent.node else 0.0
 
 
-func _read_player(player: Player, by_policy: Policy) -> void:
+func _read_player(player: RLAddon.Player, by_policy: RLAddon.Policy) -> void:
 	_read_agent(player.agent)
 	by = by_policy.name.get_file()
 	reward = player.reward

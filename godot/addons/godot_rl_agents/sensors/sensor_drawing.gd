@@ -1,5 +1,4 @@
 @tool
-class_name SensorDrawing
 ## When and in which colours sensors draw what they see.
 
 const FREE: Color = Color(0.35, 0.8, 1.0, 0.35)

@@ -1,5 +1,4 @@
 @tool
-class_name SensorPicture
 extends RefCounted
 ## What a SubViewport shows, as bytes: the rows from the top, in each the pixels from the left, of
 ## each red, green and blue, and alpha if the background is transparent.

@@ -1,12 +1,6 @@
 extends RefCounted
 ## What is said in the encoding `binary1`: packed numbers, one buffer a message.
 
-const Agent := preload("../agents/agent.gd")
-const Roster := preload("../agents/roster.gd")
-const Episode := preload("../controller/episode.gd")
-const Finite := preload("finite.gd")
-const Blemish := preload("blemish.gd")
-const JsonSpeech := preload("json_speech.gd")
 const NAME: String = "binary1"
 ## Room for the length, then kind, flags, zeros and the number of rows.
 const HEAD: PackedByteArray = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
@@ -25,14 +19,14 @@ const HAS_LEFT: int = 8
 ## What is wrong, or "".
 var problem: String = ""
 
-var _roster: Roster
-var _blemish: Blemish = Blemish.new()
+var _roster: RLAddon.Roster
+var _blemish: RLAddon.Blemish = RLAddon.Blemish.new()
 ## The infos that were told last, and how they are written.
 var _told: Array = []
 var _told_text: String = ""
 
 
-func _init(roster: Roster) -> void:
+func _init(roster: RLAddon.Roster) -> void:
 	_roster = roster
 
 
@@ -40,7 +34,7 @@ func _init(roster: Roster) -> void:
 func env_info() -> Dictionary:
 	var ids: Array = []
 	var masks: Array = []
-	for agent: Agent in _roster.agents:
+	for agent: RLAddon.Agent in _roster.agents:
 		ids.append(agent.id)
 		masks.append(agent.spaces.mask_sizes)
 	return {"encoding": NAME, "agent_ids": ids, "action_mask": masks}
@@ -59,7 +53,7 @@ func act(frame: PackedByteArray) -> bool:
 	if problem:
 		return false
 	var numbers: PackedFloat32Array = frame.slice(8).to_float32_array()
-	if not Finite.are_all(numbers):
+	if not RLAddon.Finite.are_all(numbers):
 		problem = "an action is NaN or infinite"
 		return false
 	return _hand_out(numbers)
@@ -68,13 +62,13 @@ func act(frame: PackedByteArray) -> bool:
 ## What came of the order.
 func outcome(is_reset: bool) -> PackedByteArray:
 	problem = ""
-	var rows: Array[Agent] = _roster.agents
+	var rows: Array[RLAddon.Agent] = _roster.agents
 	var frame: PackedByteArray = HEAD.duplicate()
 	frame[KIND_AT] = RESET if is_reset else STEP
 	if _roster.joined:
 		rows = rows + _roster.joined
 		frame[FLAGS_AT] |= JOINED
-		_append_text(frame, JsonSpeech.text_of(_roster.joined.map(_describe)))
+		_append_text(frame, RLAddon.JsonSpeech.text_of(_roster.joined.map(_describe)))
 	frame.encode_u32(ROWS_AT, rows.size())
 	_append_earnings(frame, rows)
 	_append_seen(frame, rows)
@@ -87,7 +81,7 @@ func outcome(is_reset: bool) -> PackedByteArray:
 func _hand_out(numbers: PackedFloat32Array) -> bool:
 	var at: int = 0
 	var actions: Array = []
-	for agent: Agent in _roster.agents:
+	for agent: RLAddon.Agent in _roster.agents:
 		var action: Variant = agent.spaces.unpack_action(numbers, at)
 		if action == null:
 			problem = "a choice of agent %s is out of range" % agent.name
@@ -99,7 +93,7 @@ func _hand_out(numbers: PackedFloat32Array) -> bool:
 	return true
 
 
-func _describe(agent: Agent) -> Dictionary:
+func _describe(agent: RLAddon.Agent) -> Dictionary:
 	return {
 		"id": agent.id,
 		"policy": agent.policy,
@@ -110,19 +104,19 @@ func _describe(agent: Agent) -> Dictionary:
 
 
 ## Rewards, and how episodes ended.
-func _append_earnings(frame: PackedByteArray, rows: Array[Agent]) -> void:
+func _append_earnings(frame: PackedByteArray, rows: Array[RLAddon.Agent]) -> void:
 	var rewards: PackedFloat32Array = []
 	var states: PackedByteArray = []
 	rewards.resize(rows.size())
 	states.resize(rows.size())
 	for i: int in rows.size():
-		var episode: Episode = rows[i].episode
+		var episode: RLAddon.Episode = rows[i].episode
 		rewards[i] = episode.reward
-		if episode.state != Episode.GOING:
+		if episode.state != RLAddon.Episode.GOING:
 			states[i] = episode.state | HAS_LAST if episode.last else episode.state
 		if rows[i].is_gone:
 			states[i] |= HAS_LEFT
-	if not Finite.are_all(rewards):
+	if not RLAddon.Finite.are_all(rewards):
 		for i: int in rows.size():
 			if not is_finite(rewards[i]):
 				_blemish.tell(rows[i], "its reward", rewards[i])
@@ -131,19 +125,19 @@ func _append_earnings(frame: PackedByteArray, rows: Array[Agent]) -> void:
 	_append_padded(frame, states)
 
 
-func _append_seen(frame: PackedByteArray, rows: Array[Agent]) -> void:
+func _append_seen(frame: PackedByteArray, rows: Array[RLAddon.Agent]) -> void:
 	var numbers: PackedFloat32Array = []
 	var last_numbers: PackedFloat32Array = []
 	var images: PackedByteArray = []
 	var last_images: PackedByteArray = []
-	for agent: Agent in rows:
+	for agent: RLAddon.Agent in rows:
 		_pack(agent, agent.see(), numbers, images)
-		if agent.episode.state != Episode.GOING and agent.episode.last:
+		if agent.episode.state != RLAddon.Episode.GOING and agent.episode.last:
 			_pack(agent, agent.episode.last, last_numbers, last_images)
-	if not (Finite.are_all(numbers) and Finite.are_all(last_numbers)):
+	if not (RLAddon.Finite.are_all(numbers) and RLAddon.Finite.are_all(last_numbers)):
 		_find_blemishes(rows)
-		numbers = Finite.cleaned(numbers)
-		last_numbers = Finite.cleaned(last_numbers)
+		numbers = RLAddon.Finite.cleaned(numbers)
+		last_numbers = RLAddon.Finite.cleaned(last_numbers)
 	frame.append_array(numbers.to_byte_array())
 	frame.append_array(last_numbers.to_byte_array())
 	_append_padded(frame, images)
@@ -151,7 +145,7 @@ func _append_seen(frame: PackedByteArray, rows: Array[Agent]) -> void:
 
 
 func _pack(
-	agent: Agent, seen: Dictionary, numbers: PackedFloat32Array, images: PackedByteArray
+	agent: RLAddon.Agent, seen: Dictionary, numbers: PackedFloat32Array, images: PackedByteArray
 ) -> void:
 	var complaint: String = agent.spaces.pack_numbers(seen, numbers)
 	if not complaint and agent.spaces.image_keys:
@@ -160,16 +154,16 @@ func _pack(
 		problem = "%s: %s" % [agent.name, complaint]
 
 
-func _find_blemishes(rows: Array[Agent]) -> void:
-	for agent: Agent in rows:
+func _find_blemishes(rows: Array[RLAddon.Agent]) -> void:
+	for agent: RLAddon.Agent in rows:
 		_blemish.find(agent, agent.seen)
 		if agent.episode.last:
 			_blemish.find(agent, agent.episode.last)
 
 
-func _append_masks(frame: PackedByteArray, rows: Array[Agent]) -> void:
+func _append_masks(frame: PackedByteArray, rows: Array[RLAddon.Agent]) -> void:
 	var masks: PackedByteArray = []
-	for agent: Agent in rows:
+	for agent: RLAddon.Agent in rows:
 		if agent.spaces.mask_sizes:
 			var complaint: String = agent.spaces.pack_mask(agent.mask(), masks)
 			if complaint:
@@ -179,12 +173,12 @@ func _append_masks(frame: PackedByteArray, rows: Array[Agent]) -> void:
 		_append_padded(frame, masks)
 
 
-func _append_infos(frame: PackedByteArray, rows: Array[Agent], is_reset: bool) -> void:
+func _append_infos(frame: PackedByteArray, rows: Array[RLAddon.Agent], is_reset: bool) -> void:
 	var infos: Array = []
 	var is_said: bool = false
-	for agent: Agent in rows:
+	for agent: RLAddon.Agent in rows:
 		var info: Dictionary = agent.info()
-		if is_reset or agent.episode.state != Episode.GOING:
+		if is_reset or agent.episode.state != RLAddon.Episode.GOING:
 			info = info.merged({"seed": agent.episode.episode_seed}, true)
 		if info:
 			is_said = true
@@ -194,7 +188,7 @@ func _append_infos(frame: PackedByteArray, rows: Array[Agent], is_reset: bool) -
 	# Most agents tell the same as the last time; that need not be written again.
 	if infos != _told:
 		_told = infos.duplicate(true)
-		_told_text = JsonSpeech.text_of(infos)
+		_told_text = RLAddon.JsonSpeech.text_of(infos)
 	frame[FLAGS_AT] |= INFOS
 	_append_text(frame, _told_text)
 

@@ -1,10 +1,6 @@
 extends RefCounted
 ## What is said in JSON: version 0.7 of the protocol, for every trainer that speaks it.
 
-const Agent := preload("../agents/agent.gd")
-const Roster := preload("../agents/roster.gd")
-const Finite := preload("finite.gd")
-const Blemish := preload("blemish.gd")
 const NUMERIC: Array[int] = [TYPE_INT, TYPE_FLOAT]
 ## How Godot writes infinity.
 const INFINITE: String = "1e99999"
@@ -12,11 +8,11 @@ const INFINITE: String = "1e99999"
 ## What is wrong, or "".
 var problem: String = ""
 
-var _roster: Roster
-var _blemish: Blemish = Blemish.new()
+var _roster: RLAddon.Roster
+var _blemish: RLAddon.Blemish = RLAddon.Blemish.new()
 
 
-func _init(roster: Roster) -> void:
+func _init(roster: RLAddon.Roster) -> void:
 	_roster = roster
 
 
@@ -31,7 +27,7 @@ static func frame_of(message: Dictionary) -> PackedByteArray:
 static func text_of(value: Variant) -> String:
 	var text: String = JSON.stringify(value, "", false)
 	if text.contains(INFINITE):
-		text = JSON.stringify(Finite.cleaned(value), "", false)
+		text = JSON.stringify(RLAddon.Finite.cleaned(value), "", false)
 	return text
 
 
@@ -40,7 +36,7 @@ func env_info() -> Dictionary:
 	var observation_spaces: Array = []
 	var action_spaces: Array = []
 	var policies: Array = []
-	for agent: Agent in _roster.agents:
+	for agent: RLAddon.Agent in _roster.agents:
 		observation_spaces.append(agent.spaces.observation_space)
 		action_spaces.append(agent.spaces.action_space)
 		policies.append(agent.policy)
@@ -74,13 +70,13 @@ func outcome(is_reset: bool) -> PackedByteArray:
 	problem = ""
 	var seen: Array = _all_seen()
 	var infos: Array = []
-	for agent: Agent in _roster.agents:
+	for agent: RLAddon.Agent in _roster.agents:
 		infos.append(agent.info())
 	if is_reset:
 		return frame_of({"type": "reset", "obs": seen, "info": infos})
 	var rewards: Array = []
 	var dones: Array = []
-	for agent: Agent in _roster.agents:
+	for agent: RLAddon.Agent in _roster.agents:
 		var reward: float = agent.take_reward()
 		if not is_finite(reward):
 			_blemish.tell(agent, "its reward", reward)
@@ -91,7 +87,7 @@ func outcome(is_reset: bool) -> PackedByteArray:
 	return frame_of(message.merged({"done": dones, "info": infos}))
 
 
-func _understand(agent: Agent, said: Variant) -> Dictionary:
+func _understand(agent: RLAddon.Agent, said: Variant) -> Dictionary:
 	var action: Dictionary = {}
 	var spaces: RefCounted = agent.spaces
 	for i: int in spaces.action_keys.size():
@@ -117,7 +113,7 @@ func _are_numbers(value: Variant, count: int) -> bool:
 	return value.all(func(x: Variant) -> bool: return typeof(x) in NUMERIC and is_finite(x))
 
 
-func _complain(agent: Agent, key: Variant, expected: String, value: Variant) -> void:
+func _complain(agent: RLAddon.Agent, key: Variant, expected: String, value: Variant) -> void:
 	var text: String = JSON.stringify(value).left(80)
 	problem = "action '%s' of agent %s: expected %s, got %s" % [key, agent.name, expected, text]
 
@@ -126,17 +122,17 @@ func _complain(agent: Agent, key: Variant, expected: String, value: Variant) -> 
 func _all_seen() -> Array:
 	var numbers: PackedFloat32Array = []
 	var seen: Array = []
-	for agent: Agent in _roster.agents:
+	for agent: RLAddon.Agent in _roster.agents:
 		seen.append(agent.see())
 		var complaint: String = agent.spaces.pack_numbers(agent.seen, numbers)
 		if complaint:
 			problem = "%s: %s" % [agent.name, complaint]
 		if agent.spaces.image_keys:
 			seen[-1] = _with_hex(agent.seen, agent.spaces.image_keys)
-	if not Finite.are_all(numbers):
+	if not RLAddon.Finite.are_all(numbers):
 		for i: int in seen.size():
 			_blemish.find(_roster.agents[i], seen[i])
-			seen[i] = Finite.cleaned(seen[i])
+			seen[i] = RLAddon.Finite.cleaned(seen[i])
 	return seen
 
 

@@ -6,35 +6,30 @@ extends RefCounted
 
 enum Order { NONE, ACT, RESET, CLOSE, LOST }
 
-const Agent := preload("../agents/agent.gd")
-const Roster := preload("../agents/roster.gd")
-const Socket := preload("socket.gd")
-const JsonSpeech := preload("json_speech.gd")
-const BinarySpeech := preload("binary_speech.gd")
 const BRACE: int = 0x7B
 const MAJOR_VERSION: String = "0"
 const DEEPEST_JSON: int = 32
 const FOREVER: int = 1 << 62
 
 ## Whom it plays.
-var roster: Roster
+var roster: RLAddon.Roster
 ## Why there is no connection, or "".
 var closed: String:
 	get:
 		return _socket.closed
 
-var _socket: Socket = Socket.new()
-var _json: JsonSpeech
-var _binary: BinarySpeech
+var _socket: RLAddon.Socket = RLAddon.Socket.new()
+var _json: RLAddon.JsonSpeech
+var _binary: RLAddon.BinarySpeech
 var _is_offered_binary: bool = false
 ## Whether the order that is carried out is a reset.
 var _is_reset: bool = false
 
 
-func _init(plays: Roster) -> void:
+func _init(plays: RLAddon.Roster) -> void:
 	roster = plays
-	_json = JsonSpeech.new(plays)
-	_binary = BinarySpeech.new(plays)
+	_json = RLAddon.JsonSpeech.new(plays)
+	_binary = RLAddon.BinarySpeech.new(plays)
 
 
 func open(port: int) -> bool:
@@ -46,7 +41,7 @@ func close() -> void:
 
 
 ## The next thing that the game must do; NONE if nothing was said in time.
-func next_order(patience_usec: int = FOREVER) -> Order:
+func next_order(patience_usec: int = FOREVER) -> RLAddon.Trainer.Order:
 	var start: int = Time.get_ticks_usec()
 	while true:
 		var left: int = patience_usec - (Time.get_ticks_usec() - start)
@@ -55,7 +50,7 @@ func next_order(patience_usec: int = FOREVER) -> Order:
 			return Order.LOST
 		if not frame:
 			return Order.NONE
-		var order: Order = _read(frame)
+		var order: RLAddon.Trainer.Order = _read(frame)
 		if roster.problem:
 			_break_off(roster.problem)
 		if closed:
@@ -76,7 +71,7 @@ func answer() -> void:
 		_socket.send(frame)
 
 
-func _read(frame: PackedByteArray) -> Order:
+func _read(frame: PackedByteArray) -> RLAddon.Trainer.Order:
 	if frame[0] == BRACE:
 		return _read_json(frame.get_string_from_utf8())
 	if not roster.is_open:
@@ -88,7 +83,7 @@ func _read(frame: PackedByteArray) -> Order:
 	return Order.NONE
 
 
-func _read_json(text: String) -> Order:
+func _read_json(text: String) -> RLAddon.Trainer.Order:
 	var json: JSON = JSON.new()
 	if json.parse(text) != OK or not json.data is Dictionary:
 		_break_off("a frame is no JSON: %s" % json.get_error_message())
@@ -116,7 +111,7 @@ func _read_json(text: String) -> Order:
 	return Order.NONE
 
 
-func _read_reset(game_seed: Variant) -> Order:
+func _read_reset(game_seed: Variant) -> RLAddon.Trainer.Order:
 	if game_seed != null and typeof(game_seed) not in [TYPE_INT, TYPE_FLOAT]:
 		_break_off("the seed of a reset is no number: %s" % game_seed)
 		return Order.NONE
@@ -137,7 +132,7 @@ func _greet(message: Dictionary) -> void:
 			)
 		)
 	var encodings: Variant = message.get("encodings")
-	_is_offered_binary = encodings is Array and BinarySpeech.NAME in encodings
+	_is_offered_binary = encodings is Array and RLAddon.BinarySpeech.NAME in encodings
 
 
 func _introduce() -> void:
@@ -146,7 +141,7 @@ func _introduce() -> void:
 	var info: Dictionary = _json.env_info()
 	if roster.is_open:
 		info.merge(_binary.env_info())
-	_socket.send(JsonSpeech.frame_of(info))
+	_socket.send(RLAddon.JsonSpeech.frame_of(info))
 
 
 func _call(method: Variant) -> void:
@@ -154,12 +149,12 @@ func _call(method: Variant) -> void:
 		_break_off("a call without a method")
 		return
 	var returns: Array = []
-	for agent: Agent in roster.agents:
+	for agent: RLAddon.Agent in roster.agents:
 		var can: bool = not agent.is_gone and agent.node.has_method(method)
 		if not can and not agent.is_gone:
 			push_error("Godot RL Agents: %s has no method %s" % [agent.name, method])
 		returns.append(agent.node.call(method) if can else null)
-	_socket.send(JsonSpeech.frame_of({"type": "call", "returns": returns}))
+	_socket.send(RLAddon.JsonSpeech.frame_of({"type": "call", "returns": returns}))
 
 
 func _break_off(reason: String) -> void:

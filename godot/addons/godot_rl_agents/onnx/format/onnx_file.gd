@@ -1,5 +1,4 @@
 @tool
-class_name OnnxFile
 extends RefCounted
 ## What a `.onnx` file says: its graph, as it stands there. Whether it can run is OnnxPlan's matter.
 
@@ -10,19 +9,19 @@ const LIMIT_SEC: float = 20.0
 
 var error: String = ""
 var opset: int = 0
-var nodes: Array[OnnxNode] = []
-var constants: Dictionary[String, OnnxTensor] = {}
-var inputs: Array[OnnxPort] = []
-var outputs: Array[OnnxPort] = []
+var nodes: Array[RLAddon.OnnxNode] = []
+var constants: Dictionary[String, RLAddon.OnnxTensor] = {}
+var inputs: Array[RLAddon.OnnxPort] = []
+var outputs: Array[RLAddon.OnnxPort] = []
 ## What its maker wrote beside the graph.
 var metadata: Dictionary[String, String] = {}
 
-var _budget: OnnxBudget = OnnxBudget.new(OnnxBudget.READING, LIMIT_SEC)
-var _tensors: OnnxTensorReader
+var _budget: RLAddon.OnnxBudget = RLAddon.OnnxBudget.new(RLAddon.OnnxBudget.READING, LIMIT_SEC)
+var _tensors: RLAddon.OnnxTensorReader
 
 
 ## Read a model; false, and `error` says why, if it is none that can be read.
-func read(source: OnnxSource) -> bool:
+func read(source: RLAddon.OnnxSource) -> bool:
 	if source.error:
 		error = source.error
 		return false
@@ -30,8 +29,8 @@ func read(source: OnnxSource) -> bool:
 	if bytes.is_empty():
 		error = "the file is empty"
 		return false
-	_tensors = OnnxTensorReader.new(source, _budget)
-	var wire: OnnxWire = OnnxWire.new(bytes, 0, bytes.size(), _budget)
+	_tensors = RLAddon.OnnxTensorReader.new(source, _budget)
+	var wire: RLAddon.OnnxWire = RLAddon.OnnxWire.new(bytes, 0, bytes.size(), _budget)
 	var graphs: int = 0
 	while not error and wire.next():
 		match wire.field:
@@ -51,7 +50,7 @@ func read(source: OnnxSource) -> bool:
 	return error.is_empty()
 
 
-func _read_opset(wire: OnnxWire) -> void:
+func _read_opset(wire: RLAddon.OnnxWire) -> void:
 	var domain: String = ""
 	var version: int = 0
 	while wire.next():
@@ -68,12 +67,12 @@ func _read_opset(wire: OnnxWire) -> void:
 		_fail("opset %d; %d to %d can be run" % [version, OLDEST_OPSET, NEWEST_OPSET])
 
 
-func _read_metadata(wire: OnnxWire) -> void:
+func _read_metadata(wire: RLAddon.OnnxWire) -> void:
 	var entry: PackedStringArray = _read_pair(wire)
 	metadata[entry[0]] = entry[1]
 
 
-func _read_pair(wire: OnnxWire) -> PackedStringArray:
+func _read_pair(wire: RLAddon.OnnxWire) -> PackedStringArray:
 	var entry: PackedStringArray = ["", ""]
 	while wire.next():
 		if wire.field == 1 or wire.field == 2:
@@ -82,15 +81,15 @@ func _read_pair(wire: OnnxWire) -> PackedStringArray:
 	return entry
 
 
-func _read_graph(wire: OnnxWire) -> void:
+func _read_graph(wire: RLAddon.OnnxWire) -> void:
 	while not error and wire.next():
 		match wire.field:
 			1:
 				nodes.append(_read_node(wire.message()))
-				if nodes.size() > OnnxBudget.LARGEST_GRAPH:
-					_fail("more than %d nodes" % OnnxBudget.LARGEST_GRAPH)
+				if nodes.size() > RLAddon.OnnxBudget.LARGEST_GRAPH:
+					_fail("more than %d nodes" % RLAddon.OnnxBudget.LARGEST_GRAPH)
 			5:
-				var tensor: OnnxTensor = _tensors.read(wire.message())
+				var tensor: RLAddon.OnnxTensor = _tensors.read(wire.message())
 				_fail(_tensors.error)
 				constants[_tensors.name] = tensor
 			11:
@@ -102,8 +101,8 @@ func _read_graph(wire: OnnxWire) -> void:
 	_end(wire)
 
 
-func _read_node(wire: OnnxWire) -> OnnxNode:
-	var node: OnnxNode = OnnxNode.new()
+func _read_node(wire: RLAddon.OnnxWire) -> RLAddon.OnnxNode:
+	var node: RLAddon.OnnxNode = RLAddon.OnnxNode.new()
 	while not error and wire.next():
 		match wire.field:
 			1:
@@ -122,7 +121,7 @@ func _read_node(wire: OnnxWire) -> OnnxNode:
 	return node
 
 
-func _read_attribute(wire: OnnxWire, node: OnnxNode) -> void:
+func _read_attribute(wire: RLAddon.OnnxWire, node: RLAddon.OnnxNode) -> void:
 	var name: String = ""
 	var type: int = 0
 	var found: Dictionary[int, Variant] = {}
@@ -166,8 +165,8 @@ func _read_attribute(wire: OnnxWire, node: OnnxNode) -> void:
 	node.attributes[name] = found.get(type)
 
 
-func _read_port(wire: OnnxWire) -> OnnxPort:
-	var port: OnnxPort = OnnxPort.new()
+func _read_port(wire: RLAddon.OnnxWire) -> RLAddon.OnnxPort:
+	var port: RLAddon.OnnxPort = RLAddon.OnnxPort.new()
 	while wire.next():
 		match wire.field:
 			1:
@@ -178,14 +177,14 @@ func _read_port(wire: OnnxWire) -> OnnxPort:
 	return port
 
 
-func _read_type(wire: OnnxWire, port: OnnxPort) -> void:
+func _read_type(wire: RLAddon.OnnxWire, port: RLAddon.OnnxPort) -> void:
 	while wire.next():
 		if wire.field == 1:
 			_read_tensor_type(wire.message(), port)
 	_end(wire)
 
 
-func _read_tensor_type(wire: OnnxWire, port: OnnxPort) -> void:
+func _read_tensor_type(wire: RLAddon.OnnxWire, port: RLAddon.OnnxPort) -> void:
 	while wire.next():
 		match wire.field:
 			1:
@@ -196,13 +195,13 @@ func _read_tensor_type(wire: OnnxWire, port: OnnxPort) -> void:
 	_end(wire)
 
 
-func _read_shape(wire: OnnxWire, port: OnnxPort) -> void:
+func _read_shape(wire: RLAddon.OnnxWire, port: RLAddon.OnnxPort) -> void:
 	while wire.next():
 		if wire.field != 1:
 			continue
 		var size: int = -1
 		var free: String = ""
-		var inner: OnnxWire = wire.message()
+		var inner: RLAddon.OnnxWire = wire.message()
 		while inner.next():
 			match inner.field:
 				1:
@@ -214,11 +213,11 @@ func _read_shape(wire: OnnxWire, port: OnnxPort) -> void:
 		port.free.append(free)
 	_end(wire)
 	var least: PackedInt64Array = port.filled(1)
-	if not OnnxShape.is_allowed(least):
-		_fail("'%s' has the shape %s" % [port.name, OnnxShape.text(port.dims)])
+	if not RLAddon.OnnxShape.is_allowed(least):
+		_fail("'%s' has the shape %s" % [port.name, RLAddon.OnnxShape.text(port.dims)])
 
 
-func _end(wire: OnnxWire) -> void:
+func _end(wire: RLAddon.OnnxWire) -> void:
 	_fail(wire.error)
 
 

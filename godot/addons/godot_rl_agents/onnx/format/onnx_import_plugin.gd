@@ -1,5 +1,4 @@
 @tool
-class_name OnnxImportPlugin
 extends EditorImportPlugin
 ## Makes `.onnx` files resources of the project; a file that cannot run is refused with its reason.
 
@@ -55,12 +54,12 @@ func _import(
 	_platform_variants: Array[String],
 	_gen_files: Array[String]
 ) -> Error:
-	var source: OnnxSource = OnnxSource.open(source_file)
-	var file: OnnxFile = OnnxFile.new()
+	var source: RLAddon.OnnxSource = RLAddon.OnnxSource.open(source_file)
+	var file: RLAddon.OnnxFile = RLAddon.OnnxFile.new()
 	if source.error or not file.read(source):
 		push_error("%s: %s" % [source_file, source.error if source.error else file.error])
 		return ERR_FILE_CORRUPT
-	var model: OnnxResource = OnnxResource.new()
+	var model: RLAddon.OnnxResource = RLAddon.OnnxResource.new()
 	model.bytes = source.bytes
 	model.parts = source.parts()
 	var target: String = "%s.%s" % [save_path, _get_save_extension()]

@@ -1,5 +1,4 @@
 @tool
-class_name OnnxNode
 extends RefCounted
 ## One operator of a graph: what it is, what it reads and makes, and its attributes.
 
@@ -48,11 +47,11 @@ func reals(attribute: String, otherwise: PackedFloat32Array = []) -> PackedFloat
 	return _read(attribute, otherwise)
 
 
-func tensor(attribute: String) -> OnnxTensor:
+func tensor(attribute: String) -> RLAddon.OnnxTensor:
 	if not has(attribute):
 		return null
 	var found: Variant = attributes[attribute]
-	if not found is OnnxTensor:
+	if not found is RLAddon.OnnxTensor:
 		error = "its attribute '%s' is not a tensor" % attribute
 		return null
 	return found

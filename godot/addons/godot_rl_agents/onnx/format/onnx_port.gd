@@ -1,10 +1,9 @@
 @tool
-class_name OnnxPort
 extends RefCounted
 ## An input or output of a model: its name, type and shape.
 
 var name: String = ""
-var type: int = OnnxTensor.Type.UNDEFINED
+var type: int = RLAddon.OnnxTensor.Type.UNDEFINED
 ## Sizes; -1 where any size will do, such as the number of agents.
 var dims: PackedInt64Array = []
 ## Whether the file says what shape it has.
@@ -14,8 +13,8 @@ var free: PackedStringArray = []
 
 
 func describe() -> String:
-	var shape: String = OnnxShape.text(dims) if has_shape else "any shape"
-	return "%s (%s %s)" % [name, OnnxTensor.type_name(type), shape]
+	var shape: String = RLAddon.OnnxShape.text(dims) if has_shape else "any shape"
+	return "%s (%s %s)" % [name, RLAddon.OnnxTensor.type_name(type), shape]
 
 
 ## The same with every free size set to `size`.

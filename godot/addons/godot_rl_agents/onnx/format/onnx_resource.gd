@@ -1,5 +1,4 @@
 @tool
-class_name OnnxResource
 extends Resource
 ## A `.onnx` file as a resource of the project, so that it lands in exported games.
 

@@ -1,5 +1,4 @@
 @tool
-class_name OnnxSource
 extends RefCounted
 ## Where a model's bytes come from: a `.onnx` file anywhere, or one that Godot imported.
 ##
@@ -13,24 +12,24 @@ var _parts: Dictionary[String, PackedByteArray] = {}
 
 
 ## Open `res://`, `user://` or a full path. In an exported game the imported copy is opened.
-static func open(path: String) -> OnnxSource:
-	var source: OnnxSource = OnnxSource.new()
+static func open(path: String) -> RLAddon.OnnxSource:
+	var source: RLAddon.OnnxSource = RLAddon.OnnxSource.new()
 	if FileAccess.file_exists(path):
 		source._folder = path.get_base_dir()
 		source.bytes = source._read(path)
 		return source
 	if ResourceLoader.exists(path):
 		var imported: Resource = ResourceLoader.load(path)
-		if imported is OnnxResource:
-			source.bytes = (imported as OnnxResource).bytes
-			source._parts = (imported as OnnxResource).parts
+		if imported is RLAddon.OnnxResource:
+			source.bytes = (imported as RLAddon.OnnxResource).bytes
+			source._parts = (imported as RLAddon.OnnxResource).parts
 			return source
 	source.error = "there is no file %s" % path
 	return source
 
 
-static func of(resource: OnnxResource) -> OnnxSource:
-	var source: OnnxSource = OnnxSource.new()
+static func of(resource: RLAddon.OnnxResource) -> RLAddon.OnnxSource:
+	var source: RLAddon.OnnxSource = RLAddon.OnnxSource.new()
 	source.bytes = resource.bytes
 	source._parts = resource.parts
 	return source
@@ -58,7 +57,7 @@ func _read(path: String) -> PackedByteArray:
 		error = "cannot open %s: %s" % [path, error_string(FileAccess.get_open_error())]
 		return PackedByteArray()
 	var size: int = file.get_length()
-	if size > OnnxBudget.LARGEST_FILE:
-		error = "%s has %d bytes, more than %d" % [path, size, OnnxBudget.LARGEST_FILE]
+	if size > RLAddon.OnnxBudget.LARGEST_FILE:
+		error = "%s has %d bytes, more than %d" % [path, size, RLAddon.OnnxBudget.LARGEST_FILE]
 		return PackedByteArray()
 	return file.get_buffer(size)

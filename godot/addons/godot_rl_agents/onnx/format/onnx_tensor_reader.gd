@@ -1,31 +1,30 @@
 @tool
-class_name OnnxTensorReader
 extends RefCounted
 ## Reads the tensors of a file: in any of the forms the format has, or from files beside it.
 
 const EXTERNAL: int = 1
 ## Types whose raw form Godot reads at once.
-const AS_THEY_ARE: Array[int] = [OnnxTensor.Type.FLOAT, OnnxTensor.Type.INT64]
+const AS_THEY_ARE: Array[int] = [RLAddon.OnnxTensor.Type.FLOAT, RLAddon.OnnxTensor.Type.INT64]
 ## Bytes of an element in raw form.
 const WIDTHS: Dictionary[int, int] = {
-	OnnxTensor.Type.FLOAT: 4,
-	OnnxTensor.Type.DOUBLE: 8,
-	OnnxTensor.Type.UINT8: 1,
-	OnnxTensor.Type.INT8: 1,
-	OnnxTensor.Type.BOOL: 1,
-	OnnxTensor.Type.UINT16: 2,
-	OnnxTensor.Type.INT16: 2,
-	OnnxTensor.Type.INT32: 4,
-	OnnxTensor.Type.UINT32: 4,
-	OnnxTensor.Type.INT64: 8,
+	RLAddon.OnnxTensor.Type.FLOAT: 4,
+	RLAddon.OnnxTensor.Type.DOUBLE: 8,
+	RLAddon.OnnxTensor.Type.UINT8: 1,
+	RLAddon.OnnxTensor.Type.INT8: 1,
+	RLAddon.OnnxTensor.Type.BOOL: 1,
+	RLAddon.OnnxTensor.Type.UINT16: 2,
+	RLAddon.OnnxTensor.Type.INT16: 2,
+	RLAddon.OnnxTensor.Type.INT32: 4,
+	RLAddon.OnnxTensor.Type.UINT32: 4,
+	RLAddon.OnnxTensor.Type.INT64: 8,
 }
 
 var error: String = ""
 ## The name of the tensor that was read.
 var name: String = ""
 
-var _source: OnnxSource
-var _budget: OnnxBudget
+var _source: RLAddon.OnnxSource
+var _budget: RLAddon.OnnxBudget
 var _floats: PackedFloat32Array = []
 var _ints: PackedInt64Array = []
 var _raw: PackedByteArray = []
@@ -33,16 +32,16 @@ var _has_raw: bool = false
 var _location: Dictionary[String, String] = {}
 
 
-func _init(source: OnnxSource, budget: OnnxBudget) -> void:
+func _init(source: RLAddon.OnnxSource, budget: RLAddon.OnnxBudget) -> void:
 	_source = source
 	_budget = budget
 
 
-func read(wire: OnnxWire) -> OnnxTensor:
-	var tensor: OnnxTensor = OnnxTensor.new()
+func read(wire: RLAddon.OnnxWire) -> RLAddon.OnnxTensor:
+	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
 	var is_external: bool = false
 	name = ""
-	tensor.type = OnnxTensor.Type.UNDEFINED
+	tensor.type = RLAddon.OnnxTensor.Type.UNDEFINED
 	_floats = []
 	_ints = []
 	_has_raw = false
@@ -69,10 +68,10 @@ func read(wire: OnnxWire) -> OnnxTensor:
 			14:
 				is_external = wire.whole() == EXTERNAL
 	_fail(wire.error)
-	if not error and not OnnxTensor.is_known(tensor.type):
-		_fail("%s tensors cannot be run" % OnnxTensor.type_name(tensor.type))
-	elif not error and not OnnxShape.is_allowed(tensor.dims):
-		_fail("the shape %s" % OnnxShape.text(tensor.dims))
+	if not error and not RLAddon.OnnxTensor.is_known(tensor.type):
+		_fail("%s tensors cannot be run" % RLAddon.OnnxTensor.type_name(tensor.type))
+	elif not error and not RLAddon.OnnxShape.is_allowed(tensor.dims):
+		_fail("the shape %s" % RLAddon.OnnxShape.text(tensor.dims))
 	if not error and is_external:
 		_read_external()
 	if not error:
@@ -83,8 +82,8 @@ func read(wire: OnnxWire) -> OnnxTensor:
 	return tensor
 
 
-func _fill(tensor: OnnxTensor) -> void:
-	var size: int = OnnxShape.count(tensor.dims)
+func _fill(tensor: RLAddon.OnnxTensor) -> void:
+	var size: int = RLAddon.OnnxShape.count(tensor.dims)
 	if _has_raw:
 		var width: int = WIDTHS[tensor.type]
 		if _raw.size() != size * width:
@@ -97,27 +96,27 @@ func _fill(tensor: OnnxTensor) -> void:
 		tensor.floats = _floats
 	else:
 		for index: int in _ints.size():
-			_ints[index] = OnnxTensor.wrapped(_ints[index], tensor.type)
+			_ints[index] = RLAddon.OnnxTensor.wrapped(_ints[index], tensor.type)
 		tensor.ints = _ints
 	if not error and tensor.count() != size:
 		_fail("%d numbers for %s" % [tensor.count(), tensor.describe()])
 
 
-func _decode(tensor: OnnxTensor) -> void:
+func _decode(tensor: RLAddon.OnnxTensor) -> void:
 	match tensor.type:
-		OnnxTensor.Type.FLOAT:
+		RLAddon.OnnxTensor.Type.FLOAT:
 			tensor.floats = _raw.to_float32_array()
-		OnnxTensor.Type.DOUBLE:
+		RLAddon.OnnxTensor.Type.DOUBLE:
 			tensor.floats.resize(_raw.size() >> 3)
 			for index: int in tensor.floats.size():
 				tensor.floats[index] = _raw.decode_double(8 * index)
-		OnnxTensor.Type.INT64:
+		RLAddon.OnnxTensor.Type.INT64:
 			tensor.ints = _raw.to_int64_array()
 		_:
 			_decode_narrow(tensor)
 
 
-func _decode_narrow(tensor: OnnxTensor) -> void:
+func _decode_narrow(tensor: RLAddon.OnnxTensor) -> void:
 	var width: int = WIDTHS[tensor.type]
 	var kind: int = tensor.type
 	var values: PackedInt64Array = []
@@ -125,18 +124,18 @@ func _decode_narrow(tensor: OnnxTensor) -> void:
 	for index: int in values.size():
 		match width:
 			1:
-				values[index] = OnnxTensor.wrapped(_raw[index], kind)
+				values[index] = RLAddon.OnnxTensor.wrapped(_raw[index], kind)
 			2:
-				values[index] = OnnxTensor.wrapped(_raw.decode_u16(2 * index), kind)
+				values[index] = RLAddon.OnnxTensor.wrapped(_raw.decode_u16(2 * index), kind)
 			_:
-				values[index] = OnnxTensor.wrapped(_raw.decode_u32(4 * index), kind)
+				values[index] = RLAddon.OnnxTensor.wrapped(_raw.decode_u32(4 * index), kind)
 	tensor.ints = values
 
 
-func _add_doubles(wire: OnnxWire) -> void:
-	if wire.kind == OnnxWire.Kind.FIXED_64:
+func _add_doubles(wire: RLAddon.OnnxWire) -> void:
+	if wire.kind == RLAddon.OnnxWire.Kind.FIXED_64:
 		_floats.append(wire.bytes.decode_double(wire.start))
-	elif wire.kind != OnnxWire.Kind.BYTES or (wire.stop - wire.start) % 8 != 0:
+	elif wire.kind != RLAddon.OnnxWire.Kind.BYTES or (wire.stop - wire.start) % 8 != 0:
 		_fail("field %d is not a list of floats" % wire.field)
 	elif not _budget.spend((wire.stop - wire.start) >> 3):
 		_fail("it takes too long to read")
@@ -145,7 +144,7 @@ func _add_doubles(wire: OnnxWire) -> void:
 			_floats.append(number)
 
 
-func _read_location(wire: OnnxWire) -> void:
+func _read_location(wire: RLAddon.OnnxWire) -> void:
 	var entry: PackedStringArray = ["", ""]
 	while wire.next():
 		if wire.field == 1 or wire.field == 2:

@@ -1,5 +1,4 @@
 @tool
-class_name OnnxWire
 extends RefCounted
 ## Reads the fields of one protobuf message, never past its end.
 ##
@@ -22,10 +21,10 @@ var bytes: PackedByteArray
 
 var _at: int
 var _end: int
-var _budget: OnnxBudget
+var _budget: RLAddon.OnnxBudget
 
 
-func _init(source: PackedByteArray, from: int, to: int, budget: OnnxBudget) -> void:
+func _init(source: PackedByteArray, from: int, to: int, budget: RLAddon.OnnxBudget) -> void:
 	bytes = source
 	_at = from
 	_end = to
@@ -64,11 +63,11 @@ func next() -> bool:
 
 
 ## The message inside the field.
-func message() -> OnnxWire:
+func message() -> RLAddon.OnnxWire:
 	if kind != Kind.BYTES:
 		_fail("field %d is not a message" % field)
-		return OnnxWire.new(bytes, 0, 0, _budget)
-	return OnnxWire.new(bytes, start, stop, _budget)
+		return RLAddon.OnnxWire.new(bytes, 0, 0, _budget)
+	return RLAddon.OnnxWire.new(bytes, start, stop, _budget)
 
 
 ## The text inside the field.

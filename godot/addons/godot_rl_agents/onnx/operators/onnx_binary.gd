@@ -1,5 +1,4 @@
-class_name OnnxBinary
-extends OnnxStep
+extends RLAddon.OnnxStep
 ## Operators that join two tensors, or several, number by number, one repeated to fit the other.
 
 const SEVERAL: PackedStringArray = ["Min", "Max", "Sum", "Mean"]
@@ -15,11 +14,11 @@ func prepare() -> void:
 		_is_fmod = node.whole("fmod") != 0
 
 
-func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	var is_several: bool = node.op in SEVERAL
 	if not has_inputs(given, 1 if is_several else 2, 64 if is_several else 2):
 		return []
-	var joined: OnnxTensor = given[0]
+	var joined: RLAddon.OnnxTensor = given[0]
 	for index: int in range(1, given.size()):
 		if not given[index]:
 			return fail("input %d is missing" % index)
@@ -30,28 +29,32 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 		var mean: PackedFloat32Array = joined.floats.duplicate()
 		for index: int in mean.size():
 			mean[index] /= given.size()
-		joined = OnnxTensor.of_floats(mean, joined.dims, joined.type)
+		joined = RLAddon.OnnxTensor.of_floats(mean, joined.dims, joined.type)
 	return [joined]
 
 
-func _join(left: OnnxTensor, right: OnnxTensor) -> OnnxTensor:
+func _join(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> RLAddon.OnnxTensor:
 	if left.type != right.type and not (node.op == "Pow" and left.is_float()):
 		fail("%s does not go with %s" % [left.describe(), right.describe()])
 		return null
-	var shape: PackedInt64Array = OnnxShape.broadcast(left.dims, right.dims)
+	var shape: PackedInt64Array = RLAddon.OnnxShape.broadcast(left.dims, right.dims)
 	if shape.has(-1):
 		fail("%s does not go with %s" % [left.describe(), right.describe()])
 		return null
 	if not may_make(shape):
 		return null
-	var first: OnnxTensor = OnnxShape.spread(left, shape)
-	var second: OnnxTensor = OnnxShape.spread(right, shape)
+	var first: RLAddon.OnnxTensor = RLAddon.OnnxShape.spread(left, shape)
+	var second: RLAddon.OnnxTensor = RLAddon.OnnxShape.spread(right, shape)
 	if node.op in COMPARING:
-		return OnnxTensor.of_ints(_compared(first, second), shape, OnnxTensor.Type.BOOL)
+		return RLAddon.OnnxTensor.of_ints(
+			_compared(first, second), shape, RLAddon.OnnxTensor.Type.BOOL
+		)
 	if left.is_float():
 		var made: PackedFloat32Array = _of_floats(first.floats, second.as_floats())
-		return OnnxTensor.of_floats(made, shape, left.type)
-	return OnnxTensor.of_ints(_of_ints(first.ints, second.ints, left.type), shape, left.type)
+		return RLAddon.OnnxTensor.of_floats(made, shape, left.type)
+	return RLAddon.OnnxTensor.of_ints(
+		_of_ints(first.ints, second.ints, left.type), shape, left.type
+	)
 
 
 func _of_floats(a: PackedFloat32Array, b: PackedFloat32Array) -> PackedFloat32Array:
@@ -119,14 +122,14 @@ func _of_ints(a: PackedInt64Array, b: PackedInt64Array, type: int) -> PackedInt6
 			for index: int in size:
 				made[index] = int(pow(a[index], b[index]))
 		_:
-			fail("it cannot work on %s" % OnnxTensor.type_name(type))
-	if type != OnnxTensor.Type.INT64:
+			fail("it cannot work on %s" % RLAddon.OnnxTensor.type_name(type))
+	if type != RLAddon.OnnxTensor.Type.INT64:
 		for index: int in size:
-			made[index] = OnnxTensor.wrapped(made[index], type)
+			made[index] = RLAddon.OnnxTensor.wrapped(made[index], type)
 	return made
 
 
-func _compared(left: OnnxTensor, right: OnnxTensor) -> PackedInt64Array:
+func _compared(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> PackedInt64Array:
 	if node.op in ["And", "Or", "Xor"]:
 		return _logical(left, right)
 	var made: PackedInt64Array = []
@@ -152,8 +155,8 @@ func _compared(left: OnnxTensor, right: OnnxTensor) -> PackedInt64Array:
 	return made
 
 
-func _logical(left: OnnxTensor, right: OnnxTensor) -> PackedInt64Array:
-	if left.type != OnnxTensor.Type.BOOL:
+func _logical(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> PackedInt64Array:
+	if left.type != RLAddon.OnnxTensor.Type.BOOL:
 		fail("it cannot work on %s" % left.describe())
 		return []
 	var made: PackedInt64Array = left.ints.duplicate()
@@ -168,7 +171,7 @@ func _logical(left: OnnxTensor, right: OnnxTensor) -> PackedInt64Array:
 	return made
 
 
-func _as_doubles(tensor: OnnxTensor) -> PackedFloat64Array:
+func _as_doubles(tensor: RLAddon.OnnxTensor) -> PackedFloat64Array:
 	var values: PackedFloat64Array = []
 	values.resize(tensor.count())
 	if tensor.is_float():

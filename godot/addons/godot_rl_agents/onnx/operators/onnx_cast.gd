@@ -1,8 +1,7 @@
-class_name OnnxCast
-extends OnnxStep
+extends RLAddon.OnnxStep
 ## Cast and CastLike: the same numbers as another type.
 
-var _type: int = OnnxTensor.Type.UNDEFINED
+var _type: int = RLAddon.OnnxTensor.Type.UNDEFINED
 
 
 func prepare() -> void:
@@ -10,11 +9,11 @@ func prepare() -> void:
 	if node.op == "CastLike":
 		return
 	_type = node.whole("to")
-	if not OnnxTensor.is_known(_type):
-		fail("it makes %s" % OnnxTensor.type_name(_type))
+	if not RLAddon.OnnxTensor.is_known(_type):
+		fail("it makes %s" % RLAddon.OnnxTensor.type_name(_type))
 
 
-func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	var is_like: bool = node.op == "CastLike"
 	if not has_inputs(given, 2 if is_like else 1, 2 if is_like else 1):
 		return []
@@ -23,18 +22,18 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 	return [cast(given[0], given[1].type if is_like else _type)]
 
 
-static func cast(tensor: OnnxTensor, type: int) -> OnnxTensor:
+static func cast(tensor: RLAddon.OnnxTensor, type: int) -> RLAddon.OnnxTensor:
 	if tensor.type == type:
 		return tensor
-	if type in OnnxTensor.FLOATING:
-		return OnnxTensor.of_floats(tensor.as_floats(), tensor.dims, type)
+	if type in RLAddon.OnnxTensor.FLOATING:
+		return RLAddon.OnnxTensor.of_floats(tensor.as_floats(), tensor.dims, type)
 	var made: PackedInt64Array = []
 	made.resize(tensor.count())
 	for index: int in made.size():
 		if not tensor.is_float():
-			made[index] = OnnxTensor.wrapped(tensor.ints[index], type)
-		elif type == OnnxTensor.Type.BOOL:
+			made[index] = RLAddon.OnnxTensor.wrapped(tensor.ints[index], type)
+		elif type == RLAddon.OnnxTensor.Type.BOOL:
 			made[index] = 1 if tensor.floats[index] != 0.0 else 0
 		else:
-			made[index] = OnnxTensor.wrapped(int(tensor.floats[index]), type)
-	return OnnxTensor.of_ints(made, tensor.dims, type)
+			made[index] = RLAddon.OnnxTensor.wrapped(int(tensor.floats[index]), type)
+	return RLAddon.OnnxTensor.of_ints(made, tensor.dims, type)

@@ -1,5 +1,4 @@
-class_name OnnxElements
-extends OnnxStep
+extends RLAddon.OnnxStep
 ## Operators that look up or replace single elements: GatherElements, GatherND, ScatterElements,
 ## ScatterND, and CumSum, Trilu, TopK.
 
@@ -30,7 +29,7 @@ func prepare() -> void:
 		fail("its reduction cannot be run")
 
 
-func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	if not has_inputs(given, 1, 3) or not may_make(given[0].dims, 2):
 		return []
 	match node.op:
@@ -45,20 +44,20 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 	return _elements(given) if node.op.ends_with("Elements") else _blocks(given)
 
 
-func _elements(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
-	var tensor: OnnxTensor = given[0]
-	var wanted: OnnxTensor = given[1]
+func _elements(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+	var tensor: RLAddon.OnnxTensor = given[0]
+	var wanted: RLAddon.OnnxTensor = given[1]
 	var axis: int = axis_in(_axis, tensor.rank())
 	if error or wanted.rank() != tensor.rank() or not may_make(wanted.dims, 2):
 		return fail("%s does not go with %s" % [wanted.describe(), tensor.describe()])
-	var strides: PackedInt64Array = OnnxShape.strides(tensor.dims)
+	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(tensor.dims)
 	var lists: Array[PackedInt64Array] = []
 	for place: int in tensor.rank():
 		if place != axis and wanted.dims[place] > tensor.dims[place]:
 			return fail("%s does not go with %s" % [wanted.describe(), tensor.describe()])
 		var step: int = strides[place] if place != axis else 0
-		lists.append(OnnxShape.multiples(wanted.dims[place], step))
-	var places: PackedInt64Array = OnnxShape.places(lists)
+		lists.append(RLAddon.OnnxShape.multiples(wanted.dims[place], step))
+	var places: PackedInt64Array = RLAddon.OnnxShape.places(lists)
 	for index: int in places.size():
 		places[index] += _checked(wanted.ints[index], tensor.dims[axis]) * strides[axis]
 	if error:
@@ -71,9 +70,9 @@ func _elements(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 
 
 ## Each row of the indices names a block by its first axes.
-func _blocks(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
-	var tensor: OnnxTensor = given[0]
-	var wanted: OnnxTensor = given[1]
+func _blocks(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+	var tensor: RLAddon.OnnxTensor = given[0]
+	var wanted: RLAddon.OnnxTensor = given[1]
 	var depth: int = wanted.dims[-1] if wanted.rank() > 0 else 0
 	if depth < 1 or depth > tensor.rank():
 		return fail("%s does not go with %s" % [wanted.describe(), tensor.describe()])
@@ -81,7 +80,7 @@ func _blocks(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 	shape.append_array(tensor.dims.slice(depth))
 	if not may_make(shape, 2):
 		return []
-	var strides: PackedInt64Array = OnnxShape.strides(tensor.dims)
+	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(tensor.dims)
 	var starts: PackedInt64Array = []
 	for row: int in wanted.count() / depth:
 		var start: int = 0
@@ -90,13 +89,15 @@ func _blocks(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 		starts.append(start)
 	if error:
 		return []
-	var block: PackedInt64Array = OnnxShape.multiples(OnnxShape.count(tensor.dims.slice(depth)), 1)
+	var block: PackedInt64Array = RLAddon.OnnxShape.multiples(
+		RLAddon.OnnxShape.count(tensor.dims.slice(depth)), 1
+	)
 	var lists: Array[PackedInt64Array] = [starts, block]
 	if node.op == "GatherND":
-		return [tensor.taken(OnnxShape.places(lists), shape)]
+		return [tensor.taken(RLAddon.OnnxShape.places(lists), shape)]
 	if given[2].dims != shape:
-		return fail("%s does not go with %s" % [given[2].describe(), OnnxShape.text(shape)])
-	return _replaced(tensor, OnnxShape.places(lists), given[2])
+		return fail("%s does not go with %s" % [given[2].describe(), RLAddon.OnnxShape.text(shape)])
+	return _replaced(tensor, RLAddon.OnnxShape.places(lists), given[2])
 
 
 func _checked(index: int, size: int) -> int:
@@ -108,11 +109,11 @@ func _checked(index: int, size: int) -> int:
 
 
 func _replaced(
-	tensor: OnnxTensor, places: PackedInt64Array, updates: OnnxTensor
-) -> Array[OnnxTensor]:
+	tensor: RLAddon.OnnxTensor, places: PackedInt64Array, updates: RLAddon.OnnxTensor
+) -> Array[RLAddon.OnnxTensor]:
 	if updates.type != tensor.type:
 		return fail("%s does not go with %s" % [updates.describe(), tensor.describe()])
-	var made: OnnxTensor = tensor.reshaped(tensor.dims)
+	var made: RLAddon.OnnxTensor = tensor.reshaped(tensor.dims)
 	made.floats = tensor.floats.duplicate()
 	made.ints = tensor.ints.duplicate()
 	for index: int in places.size():
@@ -123,16 +124,16 @@ func _replaced(
 	return [made]
 
 
-func _cumulated(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
-	var tensor: OnnxTensor = given[0]
+func _cumulated(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+	var tensor: RLAddon.OnnxTensor = given[0]
 	if not has_inputs(given, 2, 2) or given[1].is_float() or given[1].count() != 1:
 		return fail("its axis is no whole number")
 	var axis: int = axis_in(given[1].ints[0], tensor.rank())
 	if error:
 		return []
 	var size: int = tensor.dims[axis]
-	var step: int = OnnxShape.count(tensor.dims.slice(axis + 1))
-	var made: OnnxTensor = tensor.reshaped(tensor.dims)
+	var step: int = RLAddon.OnnxShape.count(tensor.dims.slice(axis + 1))
+	var made: RLAddon.OnnxTensor = tensor.reshaped(tensor.dims)
 	made.floats = tensor.floats.duplicate()
 	made.ints = tensor.ints.duplicate()
 	for line: int in tensor.count() / maxi(size, 1):
@@ -150,8 +151,8 @@ func _cumulated(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 	return [made]
 
 
-func _triangle(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
-	var tensor: OnnxTensor = given[0]
+func _triangle(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+	var tensor: RLAddon.OnnxTensor = given[0]
 	var shift: int = 0
 	if optional(given, 1) and given[1].count() == 1 and not given[1].is_float():
 		shift = given[1].ints[0]
@@ -159,7 +160,7 @@ func _triangle(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 		return fail("it cannot work on %s" % tensor.describe())
 	var height: int = tensor.dims[-2]
 	var width: int = tensor.dims[-1]
-	var places: PackedInt64Array = OnnxShape.multiples(tensor.count(), 1)
+	var places: PackedInt64Array = RLAddon.OnnxShape.multiples(tensor.count(), 1)
 	for index: int in places.size():
 		var beyond: int = index % width - index / width % height - shift
 		if beyond < 0 if _is_upper else beyond > 0:
@@ -167,8 +168,8 @@ func _triangle(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 	return [tensor.taken(places, tensor.dims)]
 
 
-func _top(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
-	var tensor: OnnxTensor = given[0]
+func _top(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+	var tensor: RLAddon.OnnxTensor = given[0]
 	if not has_inputs(given, 2, 2) or given[1].is_float() or given[1].count() != 1:
 		return fail("its number is no whole number")
 	var axis: int = axis_in(_axis, tensor.rank())
@@ -180,12 +181,12 @@ func _top(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 	if not may_make(tensor.dims, 8):
 		return []
 	var size: int = tensor.dims[axis]
-	var step: int = OnnxShape.count(tensor.dims.slice(axis + 1))
+	var step: int = RLAddon.OnnxShape.count(tensor.dims.slice(axis + 1))
 	var numbers: PackedFloat32Array = tensor.as_floats()
 	var places: PackedInt64Array = []
-	places.resize(OnnxShape.count(shape))
+	places.resize(RLAddon.OnnxShape.count(shape))
 	var order: PackedInt64Array = places.duplicate()
-	for line: int in OnnxShape.count(shape) / maxi(wanted, 1):
+	for line: int in RLAddon.OnnxShape.count(shape) / maxi(wanted, 1):
 		var start: int = line / step * step * size + line % step
 		var to: int = line / step * step * wanted + line % step
 		var best: Array[Vector2] = []
@@ -196,4 +197,4 @@ func _top(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 		for index: int in wanted:
 			order[to + index * step] = int(best[index].y)
 			places[to + index * step] = start + int(best[index].y) * step
-	return [tensor.taken(places, shape), OnnxTensor.of_ints(order, shape)]
+	return [tensor.taken(places, shape), RLAddon.OnnxTensor.of_ints(order, shape)]

@@ -1,4 +1,3 @@
-class_name OnnxOperators
 extends RefCounted
 ## Which family runs an operator.
 
@@ -24,7 +23,7 @@ static var _family_of: Dictionary[String, GDScript] = _index()
 
 
 ## A step for this node; null if its operator cannot be run.
-static func make(node: OnnxNode) -> OnnxStep:
+static func make(node: RLAddon.OnnxNode) -> RLAddon.OnnxStep:
 	var name: String = node.op
 	if node.domain not in ["", "ai.onnx"]:
 		name = "%s.%s" % [node.domain, node.op]
@@ -33,24 +32,24 @@ static func make(node: OnnxNode) -> OnnxStep:
 
 static func _index() -> Dictionary[String, GDScript]:
 	var found: Dictionary[String, GDScript] = {}
-	_add(found, OnnxUnary, UNARY)
-	_add(found, OnnxBinary, BINARY)
-	_add(found, OnnxClip, "Clip")
-	_add(found, OnnxIdentity, "Identity Dropout")
-	_add(found, OnnxProduct, "Gemm MatMul")
-	_add(found, OnnxConstant, "Constant ConstantOfShape OneHot Range")
-	_add(found, OnnxCast, "Cast CastLike")
-	_add(found, OnnxReshape, SHAPES)
-	_add(found, OnnxRearrange, "Expand Gather Pad Slice Tile Transpose")
-	_add(found, OnnxJoin, "Concat Split Where")
-	_add(found, OnnxElements, ELEMENTS)
-	_add(found, OnnxReduce, REDUCING)
-	_add(found, OnnxNormalise, NORMALISING)
-	_add(found, OnnxConv, "Conv ConvInteger")
-	_add(found, OnnxPool, POOLING)
-	_add(found, OnnxRecurrent, "GRU LSTM RNN")
-	_add(found, OnnxQuantize, QUANTIZING)
-	_add(found, OnnxQuantizedLstm, "com.microsoft.DynamicQuantizeLSTM")
+	_add(found, RLAddon.OnnxUnary, UNARY)
+	_add(found, RLAddon.OnnxBinary, BINARY)
+	_add(found, RLAddon.OnnxClip, "Clip")
+	_add(found, RLAddon.OnnxIdentity, "Identity Dropout")
+	_add(found, RLAddon.OnnxProduct, "Gemm MatMul")
+	_add(found, RLAddon.OnnxConstant, "Constant ConstantOfShape OneHot Range")
+	_add(found, RLAddon.OnnxCast, "Cast CastLike")
+	_add(found, RLAddon.OnnxReshape, SHAPES)
+	_add(found, RLAddon.OnnxRearrange, "Expand Gather Pad Slice Tile Transpose")
+	_add(found, RLAddon.OnnxJoin, "Concat Split Where")
+	_add(found, RLAddon.OnnxElements, ELEMENTS)
+	_add(found, RLAddon.OnnxReduce, REDUCING)
+	_add(found, RLAddon.OnnxNormalise, NORMALISING)
+	_add(found, RLAddon.OnnxConv, "Conv ConvInteger")
+	_add(found, RLAddon.OnnxPool, POOLING)
+	_add(found, RLAddon.OnnxRecurrent, "GRU LSTM RNN")
+	_add(found, RLAddon.OnnxQuantize, QUANTIZING)
+	_add(found, RLAddon.OnnxQuantizedLstm, "com.microsoft.DynamicQuantizeLSTM")
 	return found
 
 

@@ -1,5 +1,4 @@
-class_name OnnxRearrange
-extends OnnxStep
+extends RLAddon.OnnxStep
 ## Operators that pick elements along axes: Expand, Gather, Pad, Slice, Tile, Transpose.
 ##
 ## Each is a list of offsets for every axis; the places of the elements are their sums. Those of the
@@ -16,7 +15,7 @@ var _axes: PackedInt64Array = []
 var _pads: PackedInt64Array = []
 var _mode: String = "constant"
 var _fill: float = 0.0
-var _kept: OnnxTensor
+var _kept: RLAddon.OnnxTensor
 var _kept_for: Array = []
 
 
@@ -40,10 +39,10 @@ func prepare() -> void:
 				fail("its mode '%s' cannot be run" % _mode)
 
 
-func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	if not has_inputs(given, 1, 5):
 		return []
-	var tensor: OnnxTensor = given[0]
+	var tensor: RLAddon.OnnxTensor = given[0]
 	var key: Array = [tensor.dims]
 	for index: int in range(1, given.size()):
 		key.append(given[index].ints if given[index] else null)
@@ -64,7 +63,7 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 
 
 ## Where the elements of the result are in the tensor.
-func _places(tensor: OnnxTensor, given: Array[OnnxTensor]) -> OnnxTensor:
+func _places(tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]) -> RLAddon.OnnxTensor:
 	var lists: Array[PackedInt64Array] = []
 	var shape: PackedInt64Array = []
 	match node.op:
@@ -84,35 +83,35 @@ func _places(tensor: OnnxTensor, given: Array[OnnxTensor]) -> OnnxTensor:
 		shape.append(list.size())
 	if error or not may_make(shape, 2):
 		return null
-	return OnnxTensor.of_ints(OnnxShape.places(lists), shape)
+	return RLAddon.OnnxTensor.of_ints(RLAddon.OnnxShape.places(lists), shape)
 
 
-func _transposed(tensor: OnnxTensor) -> Array[PackedInt64Array]:
+func _transposed(tensor: RLAddon.OnnxTensor) -> Array[PackedInt64Array]:
 	var order: PackedInt64Array = _permutation
 	if not node.has("perm"):
-		order = OnnxShape.multiples(tensor.rank(), -1, tensor.rank() - 1)
+		order = RLAddon.OnnxShape.multiples(tensor.rank(), -1, tensor.rank() - 1)
 	var sorted: PackedInt64Array = order.duplicate()
 	sorted.sort()
-	if sorted != OnnxShape.multiples(tensor.rank(), 1):
+	if sorted != RLAddon.OnnxShape.multiples(tensor.rank(), 1):
 		fail("%s in the order %s" % [tensor.describe(), order])
 		return []
-	var strides: PackedInt64Array = OnnxShape.strides(tensor.dims)
+	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(tensor.dims)
 	var lists: Array[PackedInt64Array] = []
 	for axis: int in order:
-		lists.append(OnnxShape.multiples(tensor.dims[axis], strides[axis]))
+		lists.append(RLAddon.OnnxShape.multiples(tensor.dims[axis], strides[axis]))
 	return lists
 
 
 ## The offsets of all elements, axis by axis.
-func _everything(tensor: OnnxTensor) -> Array[PackedInt64Array]:
-	var strides: PackedInt64Array = OnnxShape.strides(tensor.dims)
+func _everything(tensor: RLAddon.OnnxTensor) -> Array[PackedInt64Array]:
+	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(tensor.dims)
 	var lists: Array[PackedInt64Array] = []
 	for axis: int in tensor.rank():
-		lists.append(OnnxShape.multiples(tensor.dims[axis], strides[axis]))
+		lists.append(RLAddon.OnnxShape.multiples(tensor.dims[axis], strides[axis]))
 	return lists
 
 
-func _gathered(tensor: OnnxTensor, given: Array[OnnxTensor]) -> OnnxTensor:
+func _gathered(tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]) -> RLAddon.OnnxTensor:
 	if not has_inputs(given, 2, 2) or given[1].is_float():
 		fail("its indices are no whole numbers")
 		return null
@@ -120,7 +119,7 @@ func _gathered(tensor: OnnxTensor, given: Array[OnnxTensor]) -> OnnxTensor:
 	if error:
 		return null
 	var lists: Array[PackedInt64Array] = _everything(tensor)
-	var stride: int = OnnxShape.count(tensor.dims.slice(axis + 1))
+	var stride: int = RLAddon.OnnxShape.count(tensor.dims.slice(axis + 1))
 	var chosen: PackedInt64Array = given[1].ints.duplicate()
 	for index: int in chosen.size():
 		var place: int = chosen[index] + (tensor.dims[axis] if chosen[index] < 0 else 0)
@@ -132,15 +131,21 @@ func _gathered(tensor: OnnxTensor, given: Array[OnnxTensor]) -> OnnxTensor:
 	var shape: PackedInt64Array = tensor.dims.slice(0, axis)
 	shape.append_array(given[1].dims)
 	shape.append_array(tensor.dims.slice(axis + 1))
-	return OnnxTensor.of_ints(OnnxShape.places(lists), shape) if may_make(shape, 2) else null
+	return (
+		RLAddon.OnnxTensor.of_ints(RLAddon.OnnxShape.places(lists), shape)
+		if may_make(shape, 2)
+		else null
+	)
 
 
-func _sliced(tensor: OnnxTensor, given: Array[OnnxTensor]) -> Array[PackedInt64Array]:
+func _sliced(
+	tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]
+) -> Array[PackedInt64Array]:
 	var starts: PackedInt64Array = list_of(given, 1, _starts)
 	var ends: PackedInt64Array = list_of(given, 2, _ends)
 	var axes: PackedInt64Array = list_of(given, 3, _axes)
 	if axes.is_empty():
-		axes = OnnxShape.multiples(starts.size(), 1)
+		axes = RLAddon.OnnxShape.multiples(starts.size(), 1)
 	var steps: PackedInt64Array = list_of(given, 4, [])
 	if steps.is_empty():
 		steps.resize(starts.size())
@@ -171,11 +176,13 @@ func _every(list: PackedInt64Array, start: int, end: int, step: int) -> PackedIn
 	return chosen
 
 
-func _padded(tensor: OnnxTensor, given: Array[OnnxTensor]) -> Array[PackedInt64Array]:
+func _padded(
+	tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]
+) -> Array[PackedInt64Array]:
 	var pads: PackedInt64Array = list_of(given, 1, _pads) if opset >= 11 else _pads
 	var axes: PackedInt64Array = list_of(given, 3, [])
 	if axes.is_empty():
-		axes = OnnxShape.multiples(tensor.rank(), 1)
+		axes = RLAddon.OnnxShape.multiples(tensor.rank(), 1)
 	if pads.size() != 2 * axes.size():
 		fail("%d pads for %d axes" % [pads.size(), axes.size()])
 		return []
@@ -192,7 +199,7 @@ func _wider(list: PackedInt64Array, before: int, after: int) -> PackedInt64Array
 	var size: int = list.size()
 	var wide: PackedInt64Array = []
 	if (
-		maxi(absi(before), absi(after)) > OnnxBudget.LARGEST_TENSOR
+		maxi(absi(before), absi(after)) > RLAddon.OnnxBudget.LARGEST_TENSOR
 		or not budget.spend(absi(before) + absi(after))
 	):
 		fail("pads of %d and %d" % [before, after])
@@ -213,14 +220,16 @@ func _wider(list: PackedInt64Array, before: int, after: int) -> PackedInt64Array
 	return wide
 
 
-func _tiled(tensor: OnnxTensor, given: Array[OnnxTensor]) -> Array[PackedInt64Array]:
+func _tiled(
+	tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]
+) -> Array[PackedInt64Array]:
 	var repeats: PackedInt64Array = list_of(given, 1, [])
 	if repeats.size() != tensor.rank():
 		fail("%d repeats of %s" % [repeats.size(), tensor.describe()])
 		return []
 	var lists: Array[PackedInt64Array] = _everything(tensor)
 	for axis: int in tensor.rank():
-		if repeats[axis] < 0 or repeats[axis] > OnnxBudget.LARGEST_TENSOR:
+		if repeats[axis] < 0 or repeats[axis] > RLAddon.OnnxBudget.LARGEST_TENSOR:
 			fail("%d repeats" % repeats[axis])
 			return []
 		if not budget.spend(repeats[axis] * maxi(lists[axis].size(), 1)):
@@ -234,11 +243,11 @@ func _tiled(tensor: OnnxTensor, given: Array[OnnxTensor]) -> Array[PackedInt64Ar
 	return lists
 
 
-func _expanded(tensor: OnnxTensor, given: Array[OnnxTensor]) -> OnnxTensor:
-	var shape: PackedInt64Array = OnnxShape.broadcast(tensor.dims, list_of(given, 1, []))
+func _expanded(tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]) -> RLAddon.OnnxTensor:
+	var shape: PackedInt64Array = RLAddon.OnnxShape.broadcast(tensor.dims, list_of(given, 1, []))
 	if shape.has(-1):
 		fail("%s does not go with it" % tensor.describe())
 	if error or not may_make(shape, 2):
 		return null
-	var numbers: PackedInt64Array = OnnxShape.multiples(tensor.count(), 1)
-	return OnnxShape.spread(OnnxTensor.of_ints(numbers, tensor.dims), shape)
+	var numbers: PackedInt64Array = RLAddon.OnnxShape.multiples(tensor.count(), 1)
+	return RLAddon.OnnxShape.spread(RLAddon.OnnxTensor.of_ints(numbers, tensor.dims), shape)

@@ -1,5 +1,4 @@
-class_name OnnxReduce
-extends OnnxStep
+extends RLAddon.OnnxStep
 ## Operators that make one number of many: ReduceSum and its kin, ArgMax, ArgMin.
 
 var _axes: PackedInt64Array = []
@@ -20,10 +19,10 @@ func prepare() -> void:
 		_does_nothing = node.whole("noop_with_empty_axes") != 0
 
 
-func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	if not has_inputs(given, 1, 2):
 		return []
-	var tensor: OnnxTensor = given[0]
+	var tensor: RLAddon.OnnxTensor = given[0]
 	var axes: PackedInt64Array = list_of(given, 1, _axes)
 	if axes.is_empty() and _does_nothing:
 		return [tensor]
@@ -35,9 +34,9 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 	var shape: PackedInt64Array = []
 	var outer: Array[PackedInt64Array] = []
 	var inner: Array[PackedInt64Array] = []
-	var strides: PackedInt64Array = OnnxShape.strides(tensor.dims)
+	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(tensor.dims)
 	for axis: int in tensor.rank():
-		var list: PackedInt64Array = OnnxShape.multiples(tensor.dims[axis], strides[axis])
+		var list: PackedInt64Array = RLAddon.OnnxShape.multiples(tensor.dims[axis], strides[axis])
 		if axes.is_empty() or is_reduced.has(axis):
 			inner.append(list)
 			if _keeps:
@@ -47,21 +46,26 @@ func compute(given: Array[OnnxTensor]) -> Array[OnnxTensor]:
 			shape.append(tensor.dims[axis])
 	if not may_make(shape):
 		return []
-	return [_reduced(tensor, shape, OnnxShape.places(outer), OnnxShape.places(inner))]
+	return [
+		_reduced(tensor, shape, RLAddon.OnnxShape.places(outer), RLAddon.OnnxShape.places(inner))
+	]
 
 
 func _reduced(
-	tensor: OnnxTensor, shape: PackedInt64Array, outer: PackedInt64Array, inner: PackedInt64Array
-) -> OnnxTensor:
+	tensor: RLAddon.OnnxTensor,
+	shape: PackedInt64Array,
+	outer: PackedInt64Array,
+	inner: PackedInt64Array
+) -> RLAddon.OnnxTensor:
 	if node.op in ["ArgMax", "ArgMin"]:
-		return OnnxTensor.of_ints(_arguments(tensor, outer, inner), shape)
+		return RLAddon.OnnxTensor.of_ints(_arguments(tensor, outer, inner), shape)
 	if not tensor.is_float():
-		return OnnxTensor.of_ints(_of_ints(tensor, outer, inner), shape, tensor.type)
+		return RLAddon.OnnxTensor.of_ints(_of_ints(tensor, outer, inner), shape, tensor.type)
 	var made: PackedFloat32Array = []
 	made.resize(outer.size())
 	for index: int in outer.size():
 		made[index] = _of_floats(tensor.floats, outer[index], inner)
-	return OnnxTensor.of_floats(made, shape, tensor.type)
+	return RLAddon.OnnxTensor.of_floats(made, shape, tensor.type)
 
 
 func _of_floats(values: PackedFloat32Array, base: int, inner: PackedInt64Array) -> float:
@@ -113,11 +117,11 @@ func _log_sum(values: PackedFloat32Array, base: int, inner: PackedInt64Array) ->
 
 
 func _of_ints(
-	tensor: OnnxTensor, outer: PackedInt64Array, inner: PackedInt64Array
+	tensor: RLAddon.OnnxTensor, outer: PackedInt64Array, inner: PackedInt64Array
 ) -> PackedInt64Array:
 	var values: PackedInt64Array = tensor.ints
 	var made: PackedInt64Array = []
-	if inner.is_empty() or tensor.type == OnnxTensor.Type.BOOL:
+	if inner.is_empty() or tensor.type == RLAddon.OnnxTensor.Type.BOOL:
 		fail("it cannot work on %s" % tensor.describe())
 		return made
 	for base: int in outer:
@@ -141,7 +145,7 @@ func _of_ints(
 
 
 func _arguments(
-	tensor: OnnxTensor, outer: PackedInt64Array, inner: PackedInt64Array
+	tensor: RLAddon.OnnxTensor, outer: PackedInt64Array, inner: PackedInt64Array
 ) -> PackedInt64Array:
 	var values: PackedFloat32Array = tensor.as_floats()
 	var sign: float = 1.0 if node.op == "ArgMax" else -1.0

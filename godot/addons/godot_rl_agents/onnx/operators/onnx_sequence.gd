@@ -1,4 +1,3 @@
-class_name OnnxSequence
 extends RefCounted
 ## The walk of a recurrent network along a sequence, one direction at a time.
 
@@ -29,7 +28,7 @@ func _init(op: String, hidden: int, batch: int, resets_after: bool) -> void:
 ## Args: `gates` of all steps from the input alone, `on_state` the weights on the state.
 func run(
 	gates: PackedFloat32Array,
-	on_state: OnnxDense,
+	on_state: RLAddon.OnnxDense,
 	lengths: PackedInt64Array,
 	is_backward: bool,
 	state: PackedFloat32Array,
@@ -74,7 +73,7 @@ func _gru(
 	now: PackedFloat32Array,
 	from_state: PackedFloat32Array,
 	before: PackedFloat32Array,
-	on_state: OnnxDense,
+	on_state: RLAddon.OnnxDense,
 	row: int
 ) -> void:
 	var z_at: int = 3 * row * _hidden

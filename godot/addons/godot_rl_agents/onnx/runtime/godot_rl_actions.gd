@@ -1,4 +1,3 @@
-class_name GodotRLActions
 extends RefCounted
 ## A policy's numbers as actions: logits of discrete actions, means of continuous ones, in the order
 ## of the action space's keys. RLlib's policies put the logarithms of the spreads after the means.

@@ -1,4 +1,3 @@
-class_name GodotRLWork
 extends RefCounted
 ## One prediction, on whichever thread: for one observation or a list of them, all in one run where
 ## the model allows it. It stands on its own, as a thread may outlive the model that began it.
@@ -6,15 +5,17 @@ extends RefCounted
 var error: String = ""
 var duration_usec: int = 0
 
-var _plan: OnnxPlan
-var _batch: GodotRLBatch
+var _plan: RLAddon.OnnxPlan
+var _batch: RLAddon.GodotRLBatch
 var _is_many: bool
 var _many: Array
 var _agents: Array
 var _results: Array[Dictionary] = []
 
 
-func _init(plan: OnnxPlan, batch: GodotRLBatch, obs: Variant, agent: Variant) -> void:
+func _init(
+	plan: RLAddon.OnnxPlan, batch: RLAddon.GodotRLBatch, obs: Variant, agent: Variant
+) -> void:
 	_plan = plan
 	_batch = batch
 	_is_many = obs is Array and (obs.is_empty() or typeof(obs[0]) >= TYPE_DICTIONARY)
@@ -56,11 +57,11 @@ func _run() -> Array[Dictionary]:
 
 
 func _run_batch(many: Array, agents: Array) -> Array[Dictionary]:
-	var given: Array[OnnxTensor] = _batch.inputs(many, agents)
+	var given: Array[RLAddon.OnnxTensor] = _batch.inputs(many, agents)
 	error = _batch.error
 	if error:
 		return []
-	var made: Array[OnnxTensor] = _plan.run(given)
+	var made: Array[RLAddon.OnnxTensor] = _plan.run(given)
 	error = _plan.error
 	if error:
 		return []

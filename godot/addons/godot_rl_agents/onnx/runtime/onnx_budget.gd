@@ -1,5 +1,4 @@
 @tool
-class_name OnnxBudget
 extends RefCounted
 ## How much a model may cost: work is counted before it is done, so that no file can stall the game.
 

@@ -1,4 +1,3 @@
-class_name OnnxDense
 extends RefCounted
 ## A matrix ready to be multiplied with, K×N, cut into 4×4 blocks that Godot multiplies natively.
 ##

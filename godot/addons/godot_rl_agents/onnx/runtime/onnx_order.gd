@@ -1,12 +1,11 @@
-class_name OnnxOrder
 extends RefCounted
 ## The nodes that the outputs need, each after those it reads from.
 
 
 ## Sorted nodes; tells the plan by `fail` of inputs that nothing makes, and of cycles.
-static func of(file: OnnxFile, plan: OnnxPlan) -> Array[OnnxNode]:
+static func of(file: RLAddon.OnnxFile, plan: RLAddon.OnnxPlan) -> Array[RLAddon.OnnxNode]:
 	var maker: Dictionary[String, int] = {}
-	for port: OnnxPort in file.inputs:
+	for port: RLAddon.OnnxPort in file.inputs:
 		maker[port.name] = -1
 	for name: String in file.constants:
 		maker[name] = -1
@@ -24,10 +23,12 @@ static func of(file: OnnxFile, plan: OnnxPlan) -> Array[OnnxNode]:
 
 
 ## The nodes from which some output can be reached, in the file's order.
-static func _needed(file: OnnxFile, maker: Dictionary[String, int], plan: OnnxPlan) -> Array[int]:
+static func _needed(
+	file: RLAddon.OnnxFile, maker: Dictionary[String, int], plan: RLAddon.OnnxPlan
+) -> Array[int]:
 	var is_needed: Dictionary[int, bool] = {}
 	var open: Array[int] = []
-	for port: OnnxPort in file.outputs:
+	for port: RLAddon.OnnxPort in file.outputs:
 		if not maker.has(port.name):
 			plan.fail("nothing makes its output '%s'" % port.name)
 			return []
@@ -37,7 +38,7 @@ static func _needed(file: OnnxFile, maker: Dictionary[String, int], plan: OnnxPl
 		if index < 0 or is_needed.has(index):
 			continue
 		is_needed[index] = true
-		var node: OnnxNode = file.nodes[index]
+		var node: RLAddon.OnnxNode = file.nodes[index]
 		for name: String in node.inputs:
 			if name and not maker.has(name):
 				plan.fail("%s reads '%s', which nothing makes" % [node.describe(), name])
@@ -50,8 +51,11 @@ static func _needed(file: OnnxFile, maker: Dictionary[String, int], plan: OnnxPl
 
 
 static func _sorted(
-	file: OnnxFile, maker: Dictionary[String, int], needed: Array[int], plan: OnnxPlan
-) -> Array[OnnxNode]:
+	file: RLAddon.OnnxFile,
+	maker: Dictionary[String, int],
+	needed: Array[int],
+	plan: RLAddon.OnnxPlan
+) -> Array[RLAddon.OnnxNode]:
 	var waits_for: Dictionary[int, int] = {}
 	var readers: Dictionary[int, Array] = {}
 	for index: int in needed:
@@ -64,7 +68,7 @@ static func _sorted(
 	for index: int in needed:
 		if waits_for[index] == 0:
 			ready.append(index)
-	var order: Array[OnnxNode] = []
+	var order: Array[RLAddon.OnnxNode] = []
 	var at: int = 0
 	while at < ready.size():
 		var index: int = ready[at]

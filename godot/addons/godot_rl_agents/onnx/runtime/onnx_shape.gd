@@ -1,5 +1,4 @@
 @tool
-class_name OnnxShape
 extends RefCounted
 ## Arithmetic of shapes: counts, strides, broadcasting, and the places of elements.
 
@@ -13,14 +12,14 @@ static func count(dims: PackedInt64Array) -> int:
 
 ## Whether a tensor of this shape may be made: no negative size, not too many of anything.
 static func is_allowed(dims: PackedInt64Array) -> bool:
-	if dims.size() > OnnxBudget.LARGEST_RANK:
+	if dims.size() > RLAddon.OnnxBudget.LARGEST_RANK:
 		return false
 	var product: int = 1
 	for size: int in dims:
-		if size < 0 or size > OnnxBudget.LARGEST_TENSOR:
+		if size < 0 or size > RLAddon.OnnxBudget.LARGEST_TENSOR:
 			return false
 		product *= maxi(size, 1)
-		if product > OnnxBudget.LARGEST_TENSOR:
+		if product > RLAddon.OnnxBudget.LARGEST_TENSOR:
 			return false
 	return true
 
@@ -93,7 +92,7 @@ static func broadcast(left: PackedInt64Array, right: PackedInt64Array) -> Packed
 
 
 ## The tensor repeated to fill a shape it broadcasts to.
-static func spread(tensor: OnnxTensor, shape: PackedInt64Array) -> OnnxTensor:
+static func spread(tensor: RLAddon.OnnxTensor, shape: PackedInt64Array) -> RLAddon.OnnxTensor:
 	if tensor.dims == shape:
 		return tensor
 	var size: int = count(shape)
@@ -124,8 +123,10 @@ static func _is_tail(dims: PackedInt64Array, shape: PackedInt64Array) -> bool:
 	return shape.slice(shape.size() - tail.size()) == tail
 
 
-static func _filled(tensor: OnnxTensor, shape: PackedInt64Array, size: int) -> OnnxTensor:
-	var filled: OnnxTensor = tensor.reshaped(shape)
+static func _filled(
+	tensor: RLAddon.OnnxTensor, shape: PackedInt64Array, size: int
+) -> RLAddon.OnnxTensor:
+	var filled: RLAddon.OnnxTensor = tensor.reshaped(shape)
 	if tensor.is_float():
 		filled.floats = []
 		filled.floats.resize(size)
@@ -137,8 +138,10 @@ static func _filled(tensor: OnnxTensor, shape: PackedInt64Array, size: int) -> O
 	return filled
 
 
-static func _repeated(tensor: OnnxTensor, shape: PackedInt64Array, size: int) -> OnnxTensor:
-	var repeated: OnnxTensor = tensor.reshaped(shape)
+static func _repeated(
+	tensor: RLAddon.OnnxTensor, shape: PackedInt64Array, size: int
+) -> RLAddon.OnnxTensor:
+	var repeated: RLAddon.OnnxTensor = tensor.reshaped(shape)
 	if tensor.count() == 0:
 		return repeated
 	if tensor.is_float():

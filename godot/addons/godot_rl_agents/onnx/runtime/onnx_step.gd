@@ -1,18 +1,17 @@
-class_name OnnxStep
 extends RefCounted
 ## One operator made ready to run. Each family of operators extends this.
 ##
 ## `prepare` looks at attributes and constant inputs once, at load; `compute` runs. Both report what
 ## is wrong by `fail`, before anything is done that GDScript could not survive.
 
-var node: OnnxNode
+var node: RLAddon.OnnxNode
 var opset: int = 0
 ## Where inputs are read and outputs written, among the plan's values; -1 for one left out.
 var inputs: PackedInt32Array = []
 var outputs: PackedInt32Array = []
 ## The inputs whose value is known at load; null for the others.
-var known: Array[OnnxTensor] = []
-var budget: OnnxBudget
+var known: Array[RLAddon.OnnxTensor] = []
+var budget: RLAddon.OnnxBudget
 ## What went wrong, or "".
 var error: String = ""
 
@@ -23,11 +22,11 @@ func prepare() -> void:
 
 
 ## The outputs for these inputs; anything once there is an `error`.
-func compute(_given: Array[OnnxTensor]) -> Array[OnnxTensor]:
+func compute(_given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return []
 
 
-func fail(what: String) -> Array[OnnxTensor]:
+func fail(what: String) -> Array[RLAddon.OnnxTensor]:
 	if not error:
 		error = what
 	return []
@@ -35,15 +34,15 @@ func fail(what: String) -> Array[OnnxTensor]:
 
 ## Whether a result of this shape may be made, `work` operations an element.
 func may_make(dims: PackedInt64Array, work: int = 1) -> bool:
-	if not OnnxShape.is_allowed(dims):
-		fail("a tensor of %s" % OnnxShape.text(dims))
-	elif not budget.spend(maxi(1, work) * OnnxShape.count(dims) + 1):
+	if not RLAddon.OnnxShape.is_allowed(dims):
+		fail("a tensor of %s" % RLAddon.OnnxShape.text(dims))
+	elif not budget.spend(maxi(1, work) * RLAddon.OnnxShape.count(dims) + 1):
 		fail("it needs more work than is allowed")
 	return error.is_empty()
 
 
 ## Whether there are at least `least` inputs and at most `most`, none of the first left out.
-func has_inputs(given: Array[OnnxTensor], least: int, most: int) -> bool:
+func has_inputs(given: Array[RLAddon.OnnxTensor], least: int, most: int) -> bool:
 	if given.size() < least or given.size() > most:
 		fail("it has %d inputs" % given.size())
 		return false
@@ -54,28 +53,30 @@ func has_inputs(given: Array[OnnxTensor], least: int, most: int) -> bool:
 	return true
 
 
-func is_floating(tensor: OnnxTensor) -> bool:
+func is_floating(tensor: RLAddon.OnnxTensor) -> bool:
 	if not tensor.is_float():
 		fail("it cannot work on %s" % tensor.describe())
 	return tensor.is_float()
 
 
 ## An input that may be left out.
-func optional(given: Array[OnnxTensor], index: int) -> OnnxTensor:
+func optional(given: Array[RLAddon.OnnxTensor], index: int) -> RLAddon.OnnxTensor:
 	return given[index] if index < given.size() else null
 
 
 ## The axis counted from the front; sets an error if there is none.
 func axis_in(axis: int, rank: int) -> int:
-	var found: int = OnnxShape.axis_of(axis, rank)
+	var found: int = RLAddon.OnnxShape.axis_of(axis, rank)
 	if found < 0:
 		fail("axis %d of a tensor of rank %d" % [axis, rank])
 	return found
 
 
 ## The whole numbers of a list that is an attribute up to some opset and an input after it.
-func list_of(given: Array[OnnxTensor], index: int, fixed: PackedInt64Array) -> PackedInt64Array:
-	var tensor: OnnxTensor = optional(given, index)
+func list_of(
+	given: Array[RLAddon.OnnxTensor], index: int, fixed: PackedInt64Array
+) -> PackedInt64Array:
+	var tensor: RLAddon.OnnxTensor = optional(given, index)
 	if not tensor:
 		return fixed
 	if tensor.is_float() or tensor.rank() > 1:

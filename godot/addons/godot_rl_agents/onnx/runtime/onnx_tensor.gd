@@ -1,5 +1,4 @@
 @tool
-class_name OnnxTensor
 extends RefCounted
 ## Numbers in a shape. Never changed once made, so tensors may share their numbers.
 ##
@@ -53,8 +52,8 @@ var ints: PackedInt64Array = []
 
 static func of_floats(
 	values: PackedFloat32Array, shape: PackedInt64Array, kind: int = Type.FLOAT
-) -> OnnxTensor:
-	var tensor: OnnxTensor = OnnxTensor.new()
+) -> RLAddon.OnnxTensor:
+	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
 	tensor.type = kind
 	tensor.dims = shape
 	tensor.floats = values
@@ -63,8 +62,8 @@ static func of_floats(
 
 static func of_ints(
 	values: PackedInt64Array, shape: PackedInt64Array, kind: int = Type.INT64
-) -> OnnxTensor:
-	var tensor: OnnxTensor = OnnxTensor.new()
+) -> RLAddon.OnnxTensor:
+	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
 	tensor.type = kind
 	tensor.dims = shape
 	tensor.ints = values
@@ -72,14 +71,14 @@ static func of_ints(
 
 
 ## All zeros.
-static func zeros(shape: PackedInt64Array, kind: int = Type.FLOAT) -> OnnxTensor:
-	var tensor: OnnxTensor = OnnxTensor.new()
+static func zeros(shape: PackedInt64Array, kind: int = Type.FLOAT) -> RLAddon.OnnxTensor:
+	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
 	tensor.type = kind
 	tensor.dims = shape
 	if tensor.is_float():
-		tensor.floats.resize(OnnxShape.count(shape))
+		tensor.floats.resize(RLAddon.OnnxShape.count(shape))
 	else:
-		tensor.ints.resize(OnnxShape.count(shape))
+		tensor.ints.resize(RLAddon.OnnxShape.count(shape))
 	return tensor
 
 
@@ -116,8 +115,8 @@ func count() -> int:
 
 
 ## The same numbers in another shape.
-func reshaped(shape: PackedInt64Array) -> OnnxTensor:
-	var tensor: OnnxTensor = OnnxTensor.new()
+func reshaped(shape: PackedInt64Array) -> RLAddon.OnnxTensor:
+	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
 	tensor.type = type
 	tensor.dims = shape
 	tensor.floats = floats
@@ -126,9 +125,11 @@ func reshaped(shape: PackedInt64Array) -> OnnxTensor:
 
 
 ## The numbers at these places, in this shape; `fill` where a place is negative.
-func taken(places: PackedInt64Array, shape: PackedInt64Array, fill: float = 0.0) -> OnnxTensor:
+func taken(
+	places: PackedInt64Array, shape: PackedInt64Array, fill: float = 0.0
+) -> RLAddon.OnnxTensor:
 	var size: int = places.size()
-	var tensor: OnnxTensor = OnnxTensor.new()
+	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
 	tensor.type = type
 	tensor.dims = shape
 	if is_float():
@@ -170,4 +171,4 @@ func as_floats() -> PackedFloat32Array:
 
 ## As `float 2×3`, for messages.
 func describe() -> String:
-	return "%s %s" % [type_name(type), OnnxShape.text(dims)]
+	return "%s %s" % [type_name(type), RLAddon.OnnxShape.text(dims)]

@@ -78,7 +78,7 @@ func _get_configuration_warnings() -> PackedStringArray:
 
 ## The counts. While physics callbacks run, which forbid to look, those that were given last.
 func get_observation() -> PackedFloat64Array:
-	if RLTick.in_scripts and is_inside_tree():
+	if RLAddon.Tick.in_scripts and is_inside_tree():
 		_count()
 	return _counts
 
@@ -132,7 +132,7 @@ func _color(cell: int) -> Color:
 		cell * _layers.size(), (cell + 1) * _layers.size()
 	)
 	var is_empty: bool = counts.count(0.0) == counts.size()
-	return SensorDrawing.EMPTY_CELL if is_empty else SensorDrawing.FULL_CELL
+	return RLAddon.SensorDrawing.EMPTY_CELL if is_empty else RLAddon.SensorDrawing.FULL_CELL
 
 
 ## Of a cell, in the sensor's frame; the sensor is in the middle one.
@@ -156,7 +156,7 @@ func _update() -> void:
 	_query.collision_mask = detection_mask
 	_query.collide_with_areas = collide_with_areas
 	_query.collide_with_bodies = collide_with_bodies
-	_drawn = debug_view and SensorDrawing.is_seen(self, true)
+	_drawn = debug_view and RLAddon.SensorDrawing.is_seen(self, true)
 	queue_redraw()
 	update_configuration_warnings()
 

@@ -52,7 +52,7 @@ func get_observation() -> Array[float]:
 			numbers.append(minf(place.length() / max_distance, 1.0))
 		else:
 			_append_parts(numbers, place.limit_length(max_distance) / max_distance)
-	if debug_lines and SensorDrawing.is_seen(self, true):
+	if debug_lines and RLAddon.SensorDrawing.is_seen(self, true):
 		_show(places)
 	return numbers
 

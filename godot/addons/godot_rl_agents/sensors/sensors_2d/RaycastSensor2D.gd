@@ -69,7 +69,7 @@ func _draw() -> void:
 	_aim()
 	for ray: int in _ends.size():
 		var near: float = _obs[ray]
-		var color: Color = SensorDrawing.HIT if near > 0.0 else SensorDrawing.FREE
+		var color: Color = RLAddon.SensorDrawing.HIT if near > 0.0 else RLAddon.SensorDrawing.FREE
 		draw_line(Vector2.ZERO, _ends[ray] * (1.0 - near), color)
 
 
@@ -94,7 +94,7 @@ func get_observation() -> Array:
 ## Cast every ray. While physics callbacks run, which forbid it, what was seen last is given.
 func calculate_raycasts() -> Array:
 	_aim()
-	if not RLTick.in_scripts or not is_inside_tree():
+	if not RLAddon.Tick.in_scripts or not is_inside_tree():
 		return _obs.duplicate()
 	if not _probe:
 		_probe = _make_ray()
@@ -132,7 +132,7 @@ func _update() -> void:
 	_ray_nodes = []
 	if _probe:
 		_set_up(_probe)
-	_drawn = debug_draw and SensorDrawing.is_seen(self, draw_in_game)
+	_drawn = debug_draw and RLAddon.SensorDrawing.is_seen(self, draw_in_game)
 	queue_redraw()
 	update_configuration_warnings()
 

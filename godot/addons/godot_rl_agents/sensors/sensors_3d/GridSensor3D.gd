@@ -53,7 +53,7 @@ var _cell: BoxShape3D = BoxShape3D.new()
 var _whole: BoxShape3D = BoxShape3D.new()
 var _query: PhysicsShapeQueryParameters3D = PhysicsShapeQueryParameters3D.new()
 ## Null while nobody sees the cells.
-var _lines: SensorLines3D
+var _lines: RLAddon.SensorLines3D
 
 
 func _ready() -> void:
@@ -72,7 +72,7 @@ func _get_configuration_warnings() -> PackedStringArray:
 
 ## The counts. While physics callbacks run, which forbid to look, those that were given last.
 func get_observation() -> PackedFloat64Array:
-	if RLTick.in_scripts and is_inside_tree():
+	if RLAddon.Tick.in_scripts and is_inside_tree():
 		_count()
 	return _counts
 
@@ -126,7 +126,7 @@ func _color(cell: int) -> Color:
 		cell * _layers.size(), (cell + 1) * _layers.size()
 	)
 	var is_empty: bool = counts.count(0.0) == counts.size()
-	return SensorDrawing.EMPTY_CELL if is_empty else SensorDrawing.FULL_CELL
+	return RLAddon.SensorDrawing.EMPTY_CELL if is_empty else RLAddon.SensorDrawing.FULL_CELL
 
 
 ## Of a cell, in the sensor's frame; the sensor is in the middle one.
@@ -151,9 +151,9 @@ func _update() -> void:
 	_query.collide_with_areas = collide_with_areas
 	_query.collide_with_bodies = collide_with_bodies
 	update_configuration_warnings()
-	if debug_view and SensorDrawing.is_seen(self, true):
+	if debug_view and RLAddon.SensorDrawing.is_seen(self, true):
 		if not _lines:
-			_lines = SensorLines3D.new()
+			_lines = RLAddon.SensorLines3D.new()
 			add_child(_lines, false, Node.INTERNAL_MODE_BACK)
 		_show_cells()
 	elif _lines:

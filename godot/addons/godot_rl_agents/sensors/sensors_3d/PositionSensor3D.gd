@@ -23,7 +23,7 @@ extends ISensor3D
 @export var debug_color: Color = Color.GREEN
 
 ## Made for the first line.
-var _lines: SensorLines3D
+var _lines: RLAddon.SensorLines3D
 
 
 func _get_configuration_warnings() -> PackedStringArray:
@@ -48,7 +48,7 @@ func get_observation() -> Array[float]:
 			numbers.append(minf(place.length() / max_distance, 1.0))
 		else:
 			_append_parts(numbers, place.limit_length(max_distance) / max_distance)
-	if debug_lines and SensorDrawing.is_seen(self, true):
+	if debug_lines and RLAddon.SensorDrawing.is_seen(self, true):
 		_show(places)
 	return numbers
 
@@ -71,7 +71,7 @@ func _append_parts(numbers: Array[float], vector: Vector3) -> void:
 
 func _show(places: PackedVector3Array) -> void:
 	if not _lines:
-		_lines = SensorLines3D.new()
+		_lines = RLAddon.SensorLines3D.new()
 		add_child(_lines, false, Node.INTERNAL_MODE_BACK)
 	var points: PackedVector3Array = []
 	for place: Vector3 in places:

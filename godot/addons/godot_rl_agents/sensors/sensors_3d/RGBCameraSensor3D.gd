@@ -20,7 +20,7 @@ const SMALLEST: int = 36
 @export var display_downscaled_image: bool = true
 @export var resized_image_resolution: Vector2i = Vector2i(36, 36)
 
-var _picture: SensorPicture
+var _picture: RLAddon.SensorPicture
 ## The picture as it is sent, on the screen.
 var _displayed: ImageTexture
 
@@ -34,7 +34,7 @@ func _ready() -> void:
 	if Engine.is_editor_hint():
 		return
 	sub_viewport.size = render_image_resolution
-	_picture = SensorPicture.new(sub_viewport, _sent_size())
+	_picture = RLAddon.SensorPicture.new(sub_viewport, _sent_size())
 	var shows_sent: bool = downscale_image and display_downscaled_image
 	camera_texture.visible = not shows_sent
 	camera_texture.scale = displayed_image_scale_factor

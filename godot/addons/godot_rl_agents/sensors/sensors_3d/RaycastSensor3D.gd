@@ -78,7 +78,7 @@ var _ray_nodes: Array[RayCast3D] = []
 ## which are answered with a dictionary each.
 var _probe: RayCast3D
 ## Null while nobody sees the rays.
-var _lines: SensorLines3D
+var _lines: RLAddon.SensorLines3D
 
 
 func _ready() -> void:
@@ -110,7 +110,7 @@ func get_observation() -> Array:
 ## Cast every ray. While physics callbacks run, which forbid it, what was seen last is given.
 func calculate_raycasts() -> Array:
 	_aim()
-	if not RLTick.in_scripts or not is_inside_tree():
+	if not RLAddon.Tick.in_scripts or not is_inside_tree():
 		return _obs.duplicate()
 	if not _probe:
 		_probe = _make_ray()
@@ -164,9 +164,9 @@ func _update() -> void:
 	if _probe:
 		_set_up(_probe)
 	update_configuration_warnings()
-	if debug_draw and SensorDrawing.is_seen(self, draw_in_game):
+	if debug_draw and RLAddon.SensorDrawing.is_seen(self, draw_in_game):
 		if not _lines:
-			_lines = SensorLines3D.new()
+			_lines = RLAddon.SensorLines3D.new()
 			add_child(_lines, false, Node.INTERNAL_MODE_BACK)
 		_aim()
 		_show_rays()
@@ -194,7 +194,7 @@ func _show_rays() -> void:
 	var colors: PackedColorArray = []
 	for ray: int in _ends.size():
 		var near: float = _obs[ray * _stride()]
-		var color: Color = SensorDrawing.HIT if near > 0.0 else SensorDrawing.FREE
+		var color: Color = RLAddon.SensorDrawing.HIT if near > 0.0 else RLAddon.SensorDrawing.FREE
 		points.append_array([Vector3.ZERO, _ends[ray] * (1.0 - near)])
 		colors.append_array([color, color])
 	_lines.show_lines(points, colors)

@@ -1,5 +1,4 @@
 @tool
-class_name SensorLines3D
 extends MeshInstance3D
 ## Lines in the frame of its parent, seen only while somebody debugs; never saved with a scene.
 

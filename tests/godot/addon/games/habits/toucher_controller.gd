@@ -3,7 +3,7 @@ extends AIController3D
 
 
 func get_obs() -> Dictionary:
-	return {"obs": [_player.position.x, float(RLTick.in_scripts)]}
+	return {"obs": [_player.position.x, float(RLAddon.Tick.in_scripts)]}
 
 
 func get_action_space() -> Dictionary:

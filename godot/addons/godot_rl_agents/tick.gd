@@ -1,4 +1,3 @@
-class_name RLTick
 ## Where in the physics tick the game is.
 
 ## Whether the game's scripts run. While Godot reports contacts (signals such as body_entered) they

@@ -1,249 +1,339 @@
 @tool
 class_name Sync
 extends Node
-## Lets a trainer, an expert or a policy play a game's agents; one in the scene, or an autoload.
+## Connects the game's agents to a trainer, a policy or a person. Add one to the scene, or make it
+## an autoload.
 ##
-## It is the first to act in every tick: an action is in force from the first tick after what it
-## answers, for `action_repeat` ticks, and nothing moves while the trainer thinks. It begins with
-## the first tick in which there is an agent, so whatever other nodes set in `_ready` counts.
+## It runs first in every physics tick: an action takes effect in the tick after the observation
+## that it answers and lasts `action_repeat` ticks; the game stands still while the trainer decides.
+## It starts in the first tick in which there is an agent, so what other nodes set in `_ready`
+## counts.
+##
+## A game may extend it: every member and method that version 0.8 of Godot RL Agents has is here,
+## with the same arguments, and is called where that calls it. A Sync that overrides a method which
+## handles observations, rewards, actions or messages exchanges JSON with the trainer; all others
+## use the faster binary encoding when the trainer offers it.
 
 enum ControlModes { HUMAN, TRAINING, ONNX_INFERENCE }
 
-const FIRST: int = -(1 << 30)
-const USUAL_MODES: Array[int] = [
-	RLAddon.Crew.Mode.HUMAN, RLAddon.Crew.Mode.TRAINING, RLAddon.Crew.Mode.ONNX
-]
-## Where somebody watches, no frame waits longer for the trainer than this.
-const WATCHED_PATIENCE_USEC: int = 8000
-## After so long without an agent people are told.
-const LONELY_TICKS: int = 300
+const MAJOR_VERSION: String = "0"
+const MINOR_VERSION: String = "7"
+const DEFAULT_PORT: String = "11008"
+const DEFAULT_SEED: String = "1"
 
-## Who controls the agents that do not say it themselves.
-## It may be set while the game runs.
+## What controls the agents whose own control mode is INHERIT_FROM_SYNC. May change at run time.
 @export var control_mode: Sync.ControlModes = ControlModes.TRAINING:
 	set(value):
 		control_mode = value
-		if _crew:
-			_crew.change_mode(USUAL_MODES[control_mode])
-## How long an action lasts; `--action_repeat=` on the command line is stronger.
+		if _rl_lockstep:
+			_rl_lockstep.crew.request_muster()
+## How long an action lasts. `--action_repeat=` on the command line overrides it.
 @export_range(1, 10, 1, "or_greater", "suffix:ticks") var action_repeat: int = 8
-## How many times faster than real time the game goes; `--speedup=` is stronger.
+## How many times faster than real time the game runs. `--speedup=` overrides it.
 @export_range(0.1, 10.0, 0.1, "or_greater") var speed_up: float = 1.0
-## The `.onnx` file of the policy that plays in ONNX_INFERENCE; a controller may name its own.
-## Set it while the game runs, also to the same file, and that is read and plays from then on.
-## `--onnx_model_path=` on the command line is stronger, and means ONNX_INFERENCE.
+## The `.onnx` file of the policy that plays in ONNX_INFERENCE; a controller may have its own.
+## Setting it at run time, even to the same file, loads the file again. `--onnx_model_path=`
+## overrides it and implies ONNX_INFERENCE.
 @export_file("*.onnx") var onnx_model_path: String = "":
 	set(value):
 		onnx_model_path = value
-		if _crew:
-			_crew.change_model(onnx_model_path)
-## Whether policies do what they think best, or draw from what they think good.
+		if _rl_lockstep:
+			_rl_lockstep.crew.change_model()
+## Whether policies take the most likely action or sample one.
 @export var deterministic_inference: bool = true
-## Whether policies think on worker threads, as heavy ones should: the game never waits for them,
-## and what they decide is done at the next decision.
+## Runs policies on worker threads: the game never waits for them, and an action takes effect one
+## decision later. For heavy policies.
 @export var inference_on_threads: bool = false
-## Where the trainer listens; `--port=` is stronger.
-@export_range(1, 65535) var port: int = 11008
-## Shows and hides what the agents see and do, in a game with a window; Tab goes to the next agent.
-## KEY_NONE for never.
-@export var overlay_key: Key = KEY_F3
+## The port the trainer listens on. `--port=` overrides it.
+@export_range(1, 65535) var port: int = DEFAULT_PORT.to_int()
+## Shows and hides an overlay of observations and actions, in a game with a window; Tab selects the
+## next agent. KEY_NONE, 0, disables it.
+@export var overlay_key: int = KEY_F3
 
-var _arguments: Dictionary[String, String] = {}
-var _crew: RLAddon.Crew
-var _trainer: RLAddon.Trainer
-var _pace: RLAddon.Pace
-## Null until it is asked for.
-var _overlay: RLAddon.Overlay
-var _is_watched: bool = DisplayServer.get_name() != "headless"
-var _is_started: bool = false
-## Whether an order is awaited, and nothing may move.
-var _is_waiting: bool = false
-var _has_paused: bool = false
-## How many ticks the game still plays before the trainer is answered.
-var _ticks_left: int = 0
-var _is_reset: bool = false
-var _are_rewards_taken: bool = false
+## All agents, and those that a trainer, a policy or a person controls.
+var all_agents: Array = []
+var agents_training: Array = []
+var agents_inference: Array = []
+var agents_heuristic: Array = []
+## The name that `all_agents` had in older versions.
+var agents: Array:
+	get:
+		return all_agents
+	set(value):
+		all_agents = value
+var agents_training_policy_names: Array[String] = ["shared_policy"]
+## The agent whose demonstrations are recorded; the first one if there are several.
+var agent_demo_record: Node
+var expert_demo_save_path: String = ""
+## The recorded episodes, each as `[observations, actions]`.
+var demo_trajectories: Array:
+	get:
+		return _rl_lockstep.crew.demos.recorded() if _rl_lockstep else []
+## The episode that is being recorded.
+var current_demo_trajectory: Array:
+	get:
+		return _rl_lockstep.crew.demos.current() if _rl_lockstep else []
+## The models that were loaded, by path.
+var onnx_models: Dictionary = {}
+var onnx_model: Variant = null
+## The connection to the trainer.
+var stream: StreamPeerTCP = null
+var connected: Variant = false
+var should_connect: Variant = true
+var message_center: Variant = null
+## The command line's `--key=value` arguments, once they are read.
+var args: Variant = null
+var initialized: Variant = false
+## Whether the trainer's last order was an action that has not been answered yet.
+var need_to_send_obs: Variant = false
+## Whether it was a reset that has not been answered yet.
+var just_reset: Variant = false
+## How many ticks Sync has run.
+var n_action_steps: Variant = 0
+var start_time: Variant = 0
+
+var _obs_space_training: Array[Dictionary] = []
+var _action_space_training: Array[Dictionary] = []
+var _action_space_inference: Array[Dictionary] = []
+## Everything above this line is as games know it; the work is done here. Null in the editor.
+var _rl_lockstep: RLAddon.Lockstep
 
 
 func _init() -> void:
 	process_mode = Node.PROCESS_MODE_ALWAYS
-	process_priority = FIRST
-	process_physics_priority = FIRST
+	process_priority = RLAddon.Lockstep.FIRST
+	process_physics_priority = RLAddon.Lockstep.FIRST
 
 
-func _enter_tree() -> void:
+# Godot calls this for every class of a script, also where a game's own Sync has one.
+func _notification(what: int) -> void:
 	if Engine.is_editor_hint():
 		return
-	_arguments = RLAddon.Arguments.read()
-	if "env_seed" in _arguments:
-		seed(_arguments["env_seed"].to_int())
-
-
-func _ready() -> void:
-	if Engine.is_editor_hint() or _is_second():
-		set_physics_process(false)
-		set_process(false)
-		set_process_input(false)
-		return
-	add_child(RLAddon.TickEnd.new(), false, Node.INTERNAL_MODE_BACK)
-
-
-func _exit_tree() -> void:
-	if Engine.is_editor_hint():
-		return
-	_pause(false)
-	RLAddon.Tick.in_scripts = true
-	if _trainer:
-		_trainer.close()
-		_trainer = null
-
-
-func _process(delta: float) -> void:
-	RLAddon.Tick.in_scripts = true
-	if _pace and not _pace.is_set:
-		_pace.look(delta)
-
-
-func _physics_process(_delta: float) -> void:
-	RLAddon.Tick.in_scripts = true
-	if _is_waiting:
-		_listen()
-		return
-	RLAddon.Episode.pay()
-	RLAddon.Episode.tick += 1
-	if not _is_started and not _start():
-		return
-	_crew.muster()
-	if _crew.wants_trainer and not _trainer:
-		_connect()
-	_crew.tend(RLAddon.Episode.tick % action_repeat == 0)
-	if _trainer:
-		_train()
-	elif not get_tree().paused:
-		_crew.policies.tick(action_repeat, deterministic_inference, inference_on_threads)
-
-
-func _input(event: InputEvent) -> void:
-	if _crew:
-		_crew.demos.take_input(event)
-		if overlay_key and event is InputEventKey and event.keycode == overlay_key:
-			if _is_watched and event.is_pressed() and not event.is_echo():
-				_toggle_overlay()
-
-
-func _toggle_overlay() -> void:
-	get_viewport().set_input_as_handled()
-	if _overlay:
-		_overlay.toggle()
-	else:
-		_overlay = RLAddon.Overlay.new(_crew, overlay_key)
-		add_child(_overlay, false, Node.INTERNAL_MODE_BACK)
+	if what == NOTIFICATION_ENTER_TREE and not _rl_lockstep:
+		_rl_lockstep = RLAddon.Lockstep.new(self)
+	if _rl_lockstep:
+		_rl_lockstep.notice(what)
 
 
 func _get_configuration_warnings() -> PackedStringArray:
 	return RLAddon.Advice.of(self)
 
 
-## Whether there is another Sync that does the work, such as the autoload.
-func _is_second() -> bool:
-	if get_tree().has_group(&"RL_SYNC"):
-		push_warning("Godot RL Agents: %s does nothing, for there is another Sync" % get_path())
-		return true
-	add_to_group(&"RL_SYNC")
-	return false
+## Start as soon as there is an agent. A Sync that does not want that overrides it, and calls
+## `_initialize` itself.
+func _ready():
+	if _rl_lockstep:
+		_rl_lockstep.is_armed = true
 
 
-func _start() -> bool:
-	if get_tree().get_node_count_in_group(RLAddon.Crew.GROUP) == 0:
-		if RLAddon.Episode.tick == LONELY_TICKS:
-			push_warning("Godot RL Agents: no node is in the group AGENT; add an AIController")
-		return false
-	_is_started = true
-	action_repeat = maxi(1, int(_arguments.get("action_repeat", str(action_repeat))))
-	port = int(_arguments.get("port", str(port)))
-	_pace = RLAddon.Pace.new(float(_arguments.get("speedup", str(speed_up))))
-	var game_seed: int = int(_arguments["env_seed"]) if "env_seed" in _arguments else randi()
-	if "onnx_model_path" in _arguments:
-		onnx_model_path = RLAddon.Arguments.path(_arguments["onnx_model_path"])
-		control_mode = ControlModes.ONNX_INFERENCE
-	_crew = RLAddon.Crew.new(get_tree(), USUAL_MODES[control_mode], onnx_model_path, game_seed)
-	return true
+func _physics_process(_delta):
+	if _rl_lockstep:
+		_rl_lockstep.tick()
 
 
-func _connect() -> void:
-	var trainer: RLAddon.Trainer = RLAddon.Trainer.new(_crew.roster)
-	if trainer.open(port):
-		_trainer = trainer
-		_is_waiting = true
+func _initialize():
+	_rl_lockstep.muster()
+	args = _get_args()
+	_rl_lockstep.set_pace(_get_speedup())
+	_set_heuristic("human", all_agents)
+	_initialize_training_agents()
+	_initialize_inference_agents()
+	_initialize_demo_recording()
+	_set_seed()
+	_set_action_repeat()
+	initialized = true
+
+
+## Find the agents, and who controls each.
+func _get_agents():
+	all_agents = get_tree().get_nodes_in_group(RLAddon.Crew.GROUP)
+	for agent: Node in all_agents:
+		_set_agent_mode(agent)
+		match RLAddon.Crew.wish_of(agent, control_mode):
+			RLAddon.Crew.Mode.TRAINING:
+				agents_training.append(agent)
+			RLAddon.Crew.Mode.ONNX:
+				agents_inference.append(agent)
+			RLAddon.Crew.Mode.DEMOS:
+				_rl_lockstep.crew.demonstrators.append(agent)
+			_:
+				agents_heuristic.append(agent)
+	if _rl_lockstep.crew.demonstrators:
+		agent_demo_record = _rl_lockstep.crew.demonstrators[0]
+	agents_training_policy_names.assign(agents_training.map(RLAddon.Agent.policy_of))
+
+
+## Give an agent that inherits its control mode the one of Sync.
+func _set_agent_mode(agent: Node):
+	_rl_lockstep.crew.inherit_mode(agent)
+
+
+func _set_heuristic(heuristic, nodes: Array):
+	for agent: Node in nodes:
+		agent.set_heuristic(heuristic)
+
+
+## Connect to the trainer, unless there is nothing for it to do.
+func _initialize_training_agents():
+	if agents_training.is_empty():
 		return
-	if "port" in _arguments and not _is_watched:
-		_end("%s; the game ends" % trainer.closed, 1)
-		return
-	print("Godot RL Agents: %s; people control the agents" % trainer.closed)
-	_crew.dismiss_trainer()
+	_rl_lockstep.introduce_trained()
+	connected = connect_to_server()
+	if connected:
+		_set_heuristic("model", agents_training)
+		_handshake()
+		_send_env_info()
+	else:
+		_rl_lockstep.do_without_trainer()
 
 
-func _train() -> void:
-	if _ticks_left > 0:
-		_ticks_left -= 1
-	if _ticks_left == 0 and not _is_waiting:
-		_answer()
-	if _is_waiting:
-		_listen()
+func _initialize_inference_agents():
+	if agents_inference:
+		_rl_lockstep.introduce_models()
+		_set_heuristic("model", agents_inference)
 
 
-## Observe and tell, unless the game needs a tick more.
-func _answer() -> void:
-	var roster: RefCounted = _crew.roster
-	if _is_reset:
-		roster.start_over()
-	elif roster.is_open:
-		if not _are_rewards_taken:
-			if _crew.awaits_reset():
-				_ticks_left = 1
-				return
-			roster.take_rewards()
-			_are_rewards_taken = true
-		if _crew.awaits_reset():
-			_ticks_left = 1
-			return
-	_are_rewards_taken = false
-	_is_reset = false
-	_trainer.answer()
-	_is_waiting = true
+func _initialize_demo_recording():
+	if agent_demo_record:
+		expert_demo_save_path = agent_demo_record.expert_demo_save_path
+		_set_heuristic("demo_record", _rl_lockstep.crew.demonstrators)
 
 
-## Carry out the trainer's next order.
-func _listen() -> void:
-	var order: RLAddon.Trainer.Order = _trainer.next_order(
-		WATCHED_PATIENCE_USEC if _is_watched else RLAddon.Trainer.FOREVER
-	)
-	_is_waiting = order == RLAddon.Trainer.Order.NONE
-	_pause(_is_waiting)
-	match order:
-		RLAddon.Trainer.Order.ACT:
-			_ticks_left = action_repeat
-			_crew.policies.decide(deterministic_inference, inference_on_threads)
-		RLAddon.Trainer.Order.RESET:
-			_ticks_left = 1
-			_is_reset = true
-		RLAddon.Trainer.Order.CLOSE:
-			_end("", 0)
-		RLAddon.Trainer.Order.LOST:
-			_end("%s; the game ends" % _trainer.closed, 1)
+func connect_to_server():
+	stream = RLAddon.Socket.connected_to(_get_port())
+	return stream.get_status() == StreamPeerTCP.STATUS_CONNECTED
 
 
-func _pause(is_paused: bool) -> void:
-	if is_paused != _has_paused:
-		_has_paused = is_paused
-		get_tree().paused = is_paused
+func disconnect_from_server():
+	if stream:
+		stream.disconnect_from_host()
 
 
-func _end(reason: String, status: int) -> void:
-	if reason:
-		printerr("Godot RL Agents: " + reason)
-	if _trainer:
-		_trainer.close()
-		_trainer = null
-	set_physics_process(false)
-	get_tree().quit(status)
+## Take the trainer's first message.
+func _handshake():
+	_rl_lockstep.hear()
+
+
+## Take the trainer's question what there is to observe and do, and answer it.
+func _send_env_info():
+	_rl_lockstep.hear()
+
+
+## Answer the trainer's last order, and carry out the next.
+func _training_process():
+	_rl_lockstep.train()
+
+
+## Let policies decide for their agents.
+func _inference_process():
+	_rl_lockstep.infer()
+
+
+func _demo_record_process():
+	_rl_lockstep.crew.demos.tick()
+
+
+func _heuristic_process():
+	_reset_agents_if_done(agents_heuristic)
+
+
+## Carry out the trainer's next order; false if none came while a person watches.
+func handle_message() -> bool:
+	return _rl_lockstep.obey()
+
+
+## Wait for a message; null if the trainer is gone.
+func _get_dict_json_message():
+	return _rl_lockstep.trainer.receive_json()
+
+
+func _send_dict_as_json_message(dict):
+	_rl_lockstep.trainer.send_json(dict)
+
+
+func _call_method_on_agents(method):
+	return _rl_lockstep.crew.roster.call_all(method)
+
+
+func _reset_agents(nodes = all_agents):
+	for agent: Node in nodes:
+		agent.needs_reset = true
+
+
+func _reset_agents_if_done(nodes = all_agents):
+	for agent: Node in nodes:
+		if agent.get_done():
+			agent.set_done_false()
+
+
+func _get_obs_from_agents(nodes: Array = all_agents):
+	var obs: Array = []
+	for agent: Node in nodes:
+		obs.append(agent.get_obs())
+	return obs
+
+
+func _get_reward_from_agents(nodes: Array = agents_training):
+	var rewards: Array = []
+	for agent: Node in nodes:
+		rewards.append(agent.get_reward())
+		agent.zero_reward()
+	return rewards
+
+
+func _get_done_from_agents(nodes: Array = agents_training):
+	var dones: Array = []
+	for agent: Node in nodes:
+		dones.append(RLAddon.Agent.take_done(agent))
+	return dones
+
+
+func _get_info_from_agents(nodes: Array = all_agents):
+	var infos: Array = []
+	for agent: Node in nodes:
+		infos.append(agent.get_info() if agent.has_method(&"get_info") else {})
+	return infos
+
+
+func _set_agent_actions(actions, nodes: Array = all_agents):
+	for i: int in len(actions):
+		nodes[i].set_action(actions[i])
+
+
+## The actions that a policy's outputs stand for.
+func _extract_action_dict(action_array: Array, action_space: Dictionary, _action_means_only: bool):
+	var outputs: PackedFloat32Array = PackedFloat32Array(action_array)
+	return RLAddon.GodotRLActions.new(action_space, outputs.size()).decode(outputs)
+
+
+func clamp_array(arr: Array, least: float, most: float):
+	return arr.map(func(x: float) -> float: return clampf(x, least, most))
+
+
+func _get_args():
+	return RLAddon.Arguments.read()
+
+
+func _get_speedup():
+	return _rl_argument("speedup", str(speed_up)).to_float()
+
+
+func _get_port():
+	return _rl_argument("port", str(port)).to_int()
+
+
+func _set_action_repeat():
+	action_repeat = maxi(1, _rl_argument("action_repeat", str(action_repeat)).to_int())
+
+
+## Seed the game's random numbers. Without `--env_seed=`, only a trainer's game is seeded.
+func _set_seed():
+	var chosen: String = _rl_argument("env_seed", DEFAULT_SEED if connected else "")
+	if chosen:
+		seed(chosen.to_int())
+		_rl_lockstep.crew.reseed(chosen.to_int())
+
+
+func _rl_argument(key: String, default: String) -> String:
+	var known: Dictionary = args if args is Dictionary else _get_args()
+	return known.get(key, default)

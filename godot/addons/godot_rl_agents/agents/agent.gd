@@ -40,6 +40,29 @@ func _init(of: Node, number: int, game_seed: int) -> void:
 	episode.restart(game_seed)
 
 
+## The policy that is to learn this node's agent.
+static func policy_of(of: Node) -> String:
+	return str(of.get("policy_name")) if "policy_name" in of else "shared_policy"
+
+
+## Let these see what Sync says they see.
+static func observe(agents: Array, sync: Sync) -> void:
+	var here: Array = agents.filter(_is_here)
+	var observations: Array = sync._get_obs_from_agents(here.map(_node_of))
+	for i: int in here.size():
+		here[i].seen = observations[i]
+
+
+## Whether the game called this node's episode over since the last time.
+static func take_done(of: Node) -> bool:
+	if not (of.get_done() or of.get("truncated") == true):
+		return false
+	of.set_done_false()
+	if "truncated" in of:
+		of.truncated = false
+	return true
+
+
 ## Go on with another node.
 func replace(by: Node) -> void:
 	var before: RLAddon.Episode = episode
@@ -81,37 +104,25 @@ func info() -> Dictionary:
 	return node.get_info() if _has_info and not is_gone else {}
 
 
-## What it was given since the last time, as older trainers want it.
-func take_reward() -> float:
-	if is_gone:
-		return 0.0
-	var reward: float = node.get_reward()
-	node.zero_reward()
-	return reward
-
-
-## Whether the game called it done since the last time, as older trainers want it.
-func take_done() -> bool:
-	var is_done: bool = _owes_done
+## For an older trainer: whether it must be told that the agent that was here is done.
+func settle_done() -> bool:
+	var owes_done: bool = _owes_done
 	_owes_done = false
-	if not is_gone and (node.get_done() or node.get("truncated") == true):
-		episode.forget_end()
-		is_done = true
-	return is_done
+	return owes_done
 
 
 func act(by: Dictionary) -> void:
-	if not is_gone:
-		episode.play()
-		action = by
+	if note_action(by):
 		node.set_action(by)
 
 
-## Ask the game to put it back to a start.
-func request_reset() -> void:
-	episode.begin_next()
-	if not is_gone:
-		node.needs_reset = true
+## It is about to do this; false if it is gone.
+func note_action(by: Dictionary) -> bool:
+	if is_gone:
+		return false
+	episode.play()
+	action = by
+	return true
 
 
 ## A trainer's reset is carried out: nothing that happened counts.
@@ -136,7 +147,7 @@ func awaits_reset() -> bool:
 func _take(other: Node) -> void:
 	node = other
 	name = str(node.get_path())
-	policy = str(node.get("policy_name")) if "policy_name" in node else "shared_policy"
+	policy = policy_of(node)
 	episode = node._rl_episode if "_rl_episode" in node else RLAddon.Episode.new(node)
 	is_gone = false
 	_has_mask = node.has_method("get_action_mask")
@@ -146,3 +157,11 @@ func _take(other: Node) -> void:
 
 func _on_exit() -> void:
 	_earned_at_exit = node.reward if "reward" in node else 0.0
+
+
+static func _is_here(agent: RLAddon.Agent) -> bool:
+	return not agent.is_gone
+
+
+static func _node_of(agent: RLAddon.Agent) -> Node:
+	return agent.node

@@ -9,104 +9,121 @@ const GROUP: StringName = &"AGENT"
 const HEURISTICS: Dictionary[RLAddon.Crew.Mode, String] = {
 	Mode.HUMAN: "human", Mode.TRAINING: "model", Mode.ONNX: "model", Mode.DEMOS: "demo_record"
 }
+## What Sync's ControlModes are to a controller.
+const SYNC_MODES: Array[RLAddon.Crew.Mode] = [Mode.HUMAN, Mode.TRAINING, Mode.ONNX]
 
-## Those whom the trainer plays.
+## The agents that the trainer controls.
 var roster: RLAddon.Roster = RLAddon.Roster.new()
-## Those whose expert is recorded.
+## The agents whose experts are recorded.
 var demos: RLAddon.Demos = RLAddon.Demos.new()
-## Those whom ONNX models play.
+## The agents that ONNX models control.
 var policies: RLAddon.Policies
-## Those whom people play.
+## The agents that people control.
 var people: Array[Node] = []
-## Whether somebody is to be played by a trainer.
-var wants_trainer: bool = false
+## The agents that are to record demonstrations, as Sync found them.
+var demonstrators: Array[Node] = []
+## Whether there is a trainer, or one may still be found.
+var may_have_trainer: bool = true
 
-var _tree: SceneTree
-## Who controls those who do not say it themselves.
-var _usual_mode: RLAddon.Crew.Mode
-var _has_trainer: bool = true
+var _sync: Sync
+## The methods that a game's own Sync overrides.
+var _overridden: Dictionary[StringName, bool] = {}
 ## The instances that have their place, and who controls them.
 var _known: Dictionary[int, RLAddon.Crew.Mode] = {}
+## The instances whose control mode is the one of Sync.
+var _inheriting: Dictionary[int, bool] = {}
 var _is_muster_due: bool = true
 
 
-func _init(
-	tree: SceneTree, usual_mode: RLAddon.Crew.Mode, usual_model: String, game_seed: int
-) -> void:
-	_tree = tree
-	_usual_mode = usual_mode
+func _init(sync: Sync, arguments: Dictionary[String, String]) -> void:
+	_sync = sync
+	_find_overridden()
+	var game_seed: int = randi()
+	if "env_seed" in arguments:
+		game_seed = arguments["env_seed"].to_int()
 	roster.game_seed = game_seed
-	# The seeds of those whom a trainer plays do not depend on who else is there.
-	policies = RLAddon.Policies.new(
-		RLAddon.Roster.MOST_AGENTS if usual_mode == Mode.TRAINING else 0
-	)
+	policies = RLAddon.Policies.new(sync, is_overridden(&"_extract_action_dict"))
 	policies.game_seed = game_seed
-	policies.usual_path = usual_model
 
 
-## Somebody else is to control those who do not say it themselves.
-func change_mode(usual_mode: RLAddon.Crew.Mode) -> void:
-	_usual_mode = usual_mode
+## Who should control this agent.
+static func wish_of(node: Node, sync_mode: Sync.ControlModes) -> RLAddon.Crew.Mode:
+	var wish: RLAddon.Crew.Mode = node.control_mode if "control_mode" in node else Mode.INHERIT
+	return SYNC_MODES[sync_mode] if wish == Mode.INHERIT else wish
+
+
+func is_overridden(method: StringName) -> bool:
+	return method in _overridden
+
+
+func reseed(game_seed: int) -> void:
+	roster.reseed(game_seed)
+	policies.game_seed = game_seed
+
+
+## Sync's control mode has changed.
+func request_muster() -> void:
 	_is_muster_due = true
 
 
-## Another model is to play those who do not name one, or the same is to be read again.
-func change_model(usual_model: String) -> void:
-	policies.usual_path = usual_model
+## Sync's model has changed, or its file is to be loaded again.
+func change_model() -> void:
 	policies.reopen()
 	_is_muster_due = true
 
 
-## Look who is here, if somebody came or went, or is to be controlled by another.
-func muster() -> void:
-	_is_muster_due = _is_muster_due or policies.has_lost
-	if not _is_muster_due and _tree.get_node_count_in_group(GROUP) == _known.size():
+## Whether an agent came or went, or is to be controlled by another.
+func is_muster_due() -> bool:
+	var count: int = _sync.get_tree().get_node_count_in_group(GROUP)
+	return _is_muster_due or policies.has_lost or count != _known.size()
+
+
+func begin_muster() -> void:
+	_sync.all_agents = []
+	_sync.agents_training = []
+	_sync.agents_inference = []
+	_sync.agents_heuristic = []
+	_sync.agent_demo_record = null
+	demonstrators = []
+
+
+## Give an agent that inherits its control mode the one of Sync.
+func inherit_mode(agent: Node) -> void:
+	if "control_mode" not in agent:
 		return
+	if agent.control_mode == Mode.INHERIT:
+		_inheriting[agent.get_instance_id()] = true
+	if agent.get_instance_id() in _inheriting:
+		agent.control_mode = SYNC_MODES[_sync.control_mode]
+
+
+## Sync has found the agents and who should control them: give everyone their place.
+func place() -> void:
 	_is_muster_due = false
+	if _sync.agent_demo_record and not demonstrators:
+		demonstrators = [_sync.agent_demo_record]
+	var modes: Dictionary[Node, RLAddon.Crew.Mode] = _modes()
 	var before: Dictionary[int, RLAddon.Crew.Mode] = _known
-	var trained: Array[Node] = []
-	var recorded: Array[Node] = []
-	var played: Dictionary[int, bool] = {}
 	_known = {}
-	people = []
-	for node: Node in _tree.get_nodes_in_group(GROUP):
-		var mode: RLAddon.Crew.Mode = _mode_of(node)
-		_known[node.get_instance_id()] = mode
-		if before.get(node.get_instance_id()) != mode:
-			_employ(node, mode)
-		match mode:
-			Mode.TRAINING:
-				trained.append(node)
-			Mode.DEMOS:
-				recorded.append(node)
-			Mode.ONNX:
-				played[node.get_instance_id()] = true
-			_:
-				people.append(node)
-	roster.muster(trained)
-	demos.muster(recorded)
-	policies.keep(played)
-	wants_trainer = not trained.is_empty()
+	for node: Node in modes:
+		_known[node.get_instance_id()] = modes[node]
+		if before.get(node.get_instance_id()) != modes[node]:
+			_employ(node, modes[node])
+	_sync.agents_training = _in_mode(modes, Mode.TRAINING)
+	_sync.agents_inference = _in_mode(modes, Mode.ONNX)
+	_sync.agents_heuristic = _in_mode(modes, Mode.HUMAN)
+	people.assign(_sync.agents_heuristic)
+	roster.muster(_sync.agents_training)
+	demos.muster(_in_mode(modes, Mode.DEMOS))
+	policies.keep(_sync.agents_inference)
 
 
-## There is no trainer: people control those whom it would have played.
-func dismiss_trainer() -> void:
-	_has_trainer = false
-	_is_muster_due = true
-	_known = {}
-	muster()
-
-
-## A tick begins; now and then people's episodes are called over.
-func tend(is_decision: bool) -> void:
-	demos.tick()
-	if is_decision:
-		for node: Node in people:
-			if node.get_done():
-				node.set_done_false()
-			if "_rl_episode" in node:
-				node.truncated = false
-				node._rl_episode.play()
+## Now and then people's episodes are called over.
+func tend_people() -> void:
+	for node: Node in people:
+		if "_rl_episode" in node:
+			node.truncated = false
+			node._rl_episode.play()
 
 
 ## Whether the game should have a tick to carry out resets.
@@ -115,36 +132,58 @@ func awaits_reset() -> bool:
 	return policies.awaits_reset() or awaits
 
 
-## Who is to control it.
-func _wish_of(node: Node) -> RLAddon.Crew.Mode:
-	var wish: RLAddon.Crew.Mode = node.control_mode if "control_mode" in node else Mode.INHERIT
-	return _usual_mode if wish == Mode.INHERIT else wish
+## Who controls whom: as Sync wants it, where that is possible.
+func _modes() -> Dictionary[Node, RLAddon.Crew.Mode]:
+	var modes: Dictionary[Node, RLAddon.Crew.Mode] = {}
+	for node: Node in _sync.all_agents:
+		modes[node] = Mode.HUMAN
+	for node: Node in demonstrators:
+		modes[node] = Mode.DEMOS
+	for node: Node in _sync.agents_training:
+		modes[node] = Mode.TRAINING if may_have_trainer else Mode.HUMAN
+	for node: Node in _sync.agents_inference:
+		modes[node] = Mode.ONNX if policies.admit(node) else Mode.HUMAN
+	return modes
 
 
-## Who can.
-func _mode_of(node: Node) -> RLAddon.Crew.Mode:
-	var wish: RLAddon.Crew.Mode = _wish_of(node)
-	match wish:
-		Mode.TRAINING:
-			return wish if _has_trainer else Mode.HUMAN
-		Mode.ONNX:
-			return wish if policies.admit(node) else Mode.HUMAN
-	return wish
+static func _in_mode(
+	modes: Dictionary[Node, RLAddon.Crew.Mode], mode: RLAddon.Crew.Mode
+) -> Array[Node]:
+	var found: Array[Node] = []
+	for node: Node in modes:
+		if modes[node] == mode:
+			found.append(node)
+	return found
 
 
-## Somebody is new here, or is now controlled by another.
+## An agent is new here, or is now controlled by another.
 func _employ(node: Node, mode: RLAddon.Crew.Mode) -> void:
-	node.set_heuristic(HEURISTICS[mode])
+	_sync._set_heuristic(HEURISTICS[mode], [node])
 	if "_rl_episode" in node and mode in [Mode.HUMAN, Mode.DEMOS]:
 		node._rl_episode.restart(roster.game_seed)
-	if not node.tree_exiting.is_connected(_on_change):
-		node.tree_exiting.connect(_on_change)
-		if node.has_signal(&"model_changed"):
-			node.connect(&"control_changed", _on_change)
-			node.connect(&"model_changed", _on_model_changed.bind(node))
+	if not node.tree_exiting.is_connected(request_muster):
+		node.tree_exiting.connect(request_muster)
+		if node.has_signal(&"rl_model_changed"):
+			node.connect(&"rl_control_changed", _on_control_changed.bind(node))
+			node.connect(&"rl_model_changed", _on_model_changed.bind(node))
 
 
-func _on_change() -> void:
+## A method that a game's own Sync overrides is in the list more often than in Sync's.
+func _find_overridden() -> void:
+	var counts: Dictionary[StringName, int] = {}
+	var sync_script: Script = Sync
+	for method: Dictionary in sync_script.get_script_method_list():
+		counts[method["name"]] = counts.get(method["name"], 0) - 1
+	for method: Dictionary in (_sync.get_script() as Script).get_script_method_list():
+		counts[method["name"]] = counts.get(method["name"], 0) + 1
+	for method: StringName in counts:
+		if counts[method] > 0:
+			_overridden[method] = true
+
+
+func _on_control_changed(node: Node) -> void:
+	if node.control_mode != SYNC_MODES[_sync.control_mode]:
+		_inheriting.erase(node.get_instance_id())
 	_is_muster_due = true
 
 

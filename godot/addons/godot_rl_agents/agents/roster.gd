@@ -23,15 +23,15 @@ var _refused: Dictionary[int, bool] = {}
 
 
 ## These nodes are in the game now.
-func muster(nodes: Array[Node]) -> void:
+func muster(nodes_here: Array) -> void:
 	var present: Dictionary[int, bool] = {}
-	for node: Node in nodes:
+	for node: Node in nodes_here:
 		present[node.get_instance_id()] = true
 	for number: int in _by_node.keys():
 		if number not in present:
 			_part(_by_node[number])
 			_by_node.erase(number)
-	for node: Node in nodes:
+	for node: Node in nodes_here:
 		if node.get_instance_id() not in _by_node:
 			_join(node)
 
@@ -61,14 +61,44 @@ func turn_page() -> void:
 		_count_actions()
 
 
-## Begin anew, with this seed if there is one.
-func request_reset(new_seed: Variant) -> void:
-	if new_seed != null:
-		game_seed = new_seed
-		for agent: RLAddon.Agent in agents + joined:
-			agent.episode.restart(game_seed)
+## The nodes of those that are here, in the order of the wire.
+func nodes() -> Array[Node]:
+	var found: Array[Node] = []
+	for agent: RLAddon.Agent in agents:
+		if not agent.is_gone:
+			found.append(agent.node)
+	return found
+
+
+## All begin at the first episode of a game with this seed.
+func reseed(new_seed: int) -> void:
+	game_seed = new_seed
 	for agent: RLAddon.Agent in agents + joined:
-		agent.request_reset()
+		agent.episode.restart(game_seed)
+
+
+## All begin their next episode, or the first one of a game with this seed; returns the nodes that
+## must be reset.
+func request_reset(new_seed: Variant) -> Array[Node]:
+	if new_seed != null:
+		reseed(new_seed)
+	var found: Array[Node] = []
+	for agent: RLAddon.Agent in agents + joined:
+		agent.episode.begin_next()
+		if not agent.is_gone:
+			found.append(agent.node)
+	return found
+
+
+## Call a method of every agent; null where there is none.
+func call_all(method: String) -> Array:
+	var returns: Array = []
+	for agent: RLAddon.Agent in agents:
+		var can: bool = not agent.is_gone and agent.node.has_method(method)
+		if not can and not agent.is_gone:
+			push_error("Godot RL Agents: %s has no method %s" % [agent.name, method])
+		returns.append(agent.node.call(method) if can else null)
+	return returns
 
 
 func start_over() -> void:

@@ -5,10 +5,10 @@ extends Node3D
 ## Extend it, override the methods below, and give it its player with `init`. Sync finds it by the
 ## group AGENT and calls it; the game reads `needs_reset` and `heuristic`, and sets `done`.
 
-## Somebody else is to control this agent.
-signal control_changed
-## Another model is to play it.
-signal model_changed
+## The control mode was set.
+signal rl_control_changed
+## The model was set.
+signal rl_model_changed
 
 enum ControlModes { INHERIT_FROM_SYNC, HUMAN, TRAINING, ONNX_INFERENCE, RECORD_EXPERT_DEMOS }
 
@@ -16,13 +16,13 @@ enum ControlModes { INHERIT_FROM_SYNC, HUMAN, TRAINING, ONNX_INFERENCE, RECORD_E
 @export var control_mode: AIController3D.ControlModes = ControlModes.INHERIT_FROM_SYNC:
 	set(value):
 		control_mode = value
-		control_changed.emit()
+		rl_control_changed.emit()
 ## The `.onnx` file of the policy that plays in ONNX_INFERENCE; empty for Sync's. Set it while
 ## the game runs, also to the same file, and that is read and plays from then on.
 @export_file("*.onnx") var onnx_model_path: String = "":
 	set(value):
 		onnx_model_path = value
-		model_changed.emit()
+		rl_model_changed.emit()
 ## After how long an episode is cut off.
 @export var reset_after: int = 1000
 
@@ -42,7 +42,7 @@ enum ControlModes { INHERIT_FROM_SYNC, HUMAN, TRAINING, ONNX_INFERENCE, RECORD_E
 var onnx_model: RefCounted:
 	set(value):
 		onnx_model = value
-		model_changed.emit()
+		rl_model_changed.emit()
 ## Who acts: "human", "model" or "demo_record".
 var heuristic: String = "human"
 ## Set when the episode has come to its end; what the agent sees then is its last observation.
@@ -50,6 +50,8 @@ var done: bool = false:
 	set(value):
 		if value:
 			_rl_episode.end(false)
+			if store_obs_done:
+				obs_done = get_obs()
 		done = value
 ## Set when the episode is cut off, which says nothing about what would have come.
 var truncated: bool = false:
@@ -57,6 +59,9 @@ var truncated: bool = false:
 		if value:
 			_rl_episode.end(true)
 		truncated = value
+## Whether `obs_done` is wanted: what the agent sees when its episode ends.
+var store_obs_done: bool = false
+var obs_done: Dictionary = {}
 var reward: float = 0.0
 var n_steps: int = 0
 ## Whether the game is asked to put the agent back to a start, and to call `reset`.
@@ -71,12 +76,16 @@ var _rl_episode: RLAddon.Episode = RLAddon.Episode.new(self)
 
 
 func _notification(what: int) -> void:
-	# Not in _ready, which games override.
+	# Also where a game overrides `_ready`.
 	if what == NOTIFICATION_ENTER_TREE:
 		add_to_group(&"AGENT")
 
 
-func _physics_process(_delta: float) -> void:
+func _ready():
+	pass
+
+
+func _physics_process(_delta):
 	n_steps += 1
 	if n_steps > reset_after and not needs_reset:
 		needs_reset = true
@@ -101,7 +110,7 @@ func get_action_space() -> Dictionary:
 
 
 ## Override: `action["move"]` is an Array of numbers, or the choice of a discrete action.
-func set_action(_action: Variant) -> void:
+func set_action(_action) -> void:
 	push_error("%s: set_action is not overridden" % get_path())
 
 
@@ -121,37 +130,52 @@ func get_info() -> Dictionary:
 
 
 ## Override where it cannot be told from `get_obs`: images, discrete observations, bounds.
-func get_obs_space() -> Dictionary:
+func get_obs_space():
 	return RLAddon.Spaces.guess(get_obs())
 
 
-func init(player: Node3D) -> void:
+func init(player: Node3D):
 	_player = player
 
 
 ## Begin the next episode.
-func reset() -> void:
+func reset():
 	n_steps = 0
 	needs_reset = false
 	_rl_episode.note_reset()
 
 
-func reset_if_done() -> void:
+func reset_if_done():
 	if done:
 		reset()
 
 
-func set_heuristic(by: String) -> void:
+func set_heuristic(by):
 	heuristic = by
 
 
-func get_done() -> bool:
+func get_done():
 	return done
 
 
-func set_done_false() -> void:
+func set_done_false():
 	done = false
 
 
-func zero_reward() -> void:
+func get_truncated():
+	return truncated
+
+
+func set_truncated_false():
+	truncated = false
+
+
+## What the agent saw last in the episode that ended, once.
+func get_obs_done() -> Dictionary:
+	var seen: Dictionary = obs_done
+	obs_done = {}
+	return seen
+
+
+func zero_reward():
 	reward = 0.0

@@ -16,6 +16,11 @@ func add(seen: Array, done: Array) -> void:
 	_write()
 
 
+## The episodes, each as `[observations, actions]`.
+func episodes() -> Array:
+	return Array(_episodes).map(JSON.parse_string)
+
+
 func remove_last() -> void:
 	if _episodes:
 		_episodes.remove_at(_episodes.size() - 1)
@@ -32,7 +37,7 @@ func _write() -> void:
 		return
 	file.store_string("[" + ",".join(_episodes) + "]")
 	file.close()
-	var renamed: Error = DirAccess.rename_absolute(
+	var renamed: int = DirAccess.rename_absolute(
 		ProjectSettings.globalize_path(unfinished), ProjectSettings.globalize_path(path)
 	)
 	if renamed != OK:

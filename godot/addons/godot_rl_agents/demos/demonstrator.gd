@@ -37,6 +37,11 @@ func tick() -> void:
 		_look()
 
 
+## The episode so far, as `[observations, actions]`.
+func current() -> Array:
+	return [_seen, _done]
+
+
 func is_remove_key(event: InputEvent) -> bool:
 	var key: InputEvent = node.remove_last_episode_key
 	return key != null and event.is_pressed() and not event.is_echo() and event.is_match(key)

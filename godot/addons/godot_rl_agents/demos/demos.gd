@@ -16,6 +16,19 @@ func muster(nodes: Array[Node]) -> void:
 	_demonstrators = present
 
 
+## All recorded episodes, each as `[observations, actions]`.
+func recorded() -> Array:
+	var found: Array = []
+	for file: RLAddon.DemoFile in _files.values():
+		found.append_array(file.episodes())
+	return found
+
+
+## The episode of the first demonstrator so far.
+func current() -> Array:
+	return _demonstrators.values()[0].current() if _demonstrators else []
+
+
 func tick() -> void:
 	for demonstrator: RLAddon.Demonstrator in _demonstrators.values():
 		demonstrator.tick()

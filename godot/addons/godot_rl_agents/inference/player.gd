@@ -8,6 +8,8 @@ var model: GodotRLModel
 var said: Dictionary = {}
 ## What it was given from one decision to the next.
 var reward: float = 0.0
+## Whether the game has just called its episode over.
+var is_over: bool = false
 ## Whether its episode began after the last decision.
 var is_new: bool = true
 
@@ -46,10 +48,11 @@ func take(other: GodotRLModel) -> String:
 
 ## Take its reward, and note whether its episode is over; games may say so only then.
 func reckon() -> void:
-	reward = agent.take_reward()
-	if agent.node.get_done() or agent.node.get("truncated") == true:
+	reward = agent.node.get_reward()
+	agent.node.zero_reward()
+	is_over = agent.node.get_done() or agent.node.get("truncated") == true
+	if is_over:
 		agent.episode.begin_next()
-		agent.episode.forget_end()
 	is_new = is_new or agent.episode.number != _episode
 
 
@@ -60,13 +63,19 @@ func settle() -> void:
 	is_new = false
 
 
-## Do what its model says, drawn where there is a generator. False if that is no action.
-func act(by: Dictionary, random: RandomNumberGenerator) -> bool:
+## Decide by what its model says, drawn where there is a generator; a game's own Sync may have its
+## own way. False if that is no action.
+func choose(by: Dictionary, random: RandomNumberGenerator, extract: Callable) -> bool:
 	var numbers: PackedFloat32Array = model.actions_in(by)
 	if numbers.size() != _actions.numbers:
 		return false
 	said = by
-	agent.act(_actions.decode(numbers, random, agent.mask()))
+	if extract.is_valid():
+		agent.note_action(
+			extract.call(Array(numbers), agent.spaces.action_space, not _actions.has_spreads)
+		)
+	else:
+		agent.note_action(_actions.decode(numbers, random, agent.mask()))
 	for number: float in numbers:
 		# What is no number would stay in a memory for good.
 		is_new = is_new or is_nan(number)

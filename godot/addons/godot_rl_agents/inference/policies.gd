@@ -1,14 +1,15 @@
 extends RefCounted
 ## All agents that ONNX models play, by model: Sync's, an agent's own, or one that the game loaded.
 
-## The model of those who name none.
-var usual_path: String = ""
 ## What the episodes' seeds, and what is drawn, are made from.
 var game_seed: int = 0
 ## Whether somebody cannot be played any longer.
 var has_lost: bool = false
 
-var _next_id: int
+var _sync: Sync
+## How a game's own Sync reads actions from outputs, if it has its own way.
+var _extract: Callable
+var _next_id: int = -1
 ## Those that play somebody.
 var _policies: Array[RLAddon.Policy] = []
 ## What was opened, by its path, or by the model that a game gave.
@@ -25,13 +26,24 @@ var _ticks_left: int = 0
 var _are_reckoned: bool = false
 
 
-func _init(first_id: int) -> void:
-	_next_id = first_id
+func _init(sync: Sync, has_own_extract: bool) -> void:
+	_sync = sync
+	if has_own_extract:
+		_extract = sync._extract_action_dict
 
 
 ## All who are played.
 func players() -> Array[RLAddon.Player]:
 	return _players.values()
+
+
+## The models that were loaded from files, by path.
+func models() -> Dictionary[String, ONNXModel]:
+	var found: Dictionary[String, ONNXModel] = {}
+	for source: Variant in _opened:
+		if source is String and not _opened[source].problem:
+			found[source] = ONNXModel.of(_opened[source].model)
+	return found
 
 
 ## Who plays it.
@@ -44,6 +56,10 @@ func policy_of(player: RLAddon.Player) -> RLAddon.Policy:
 
 ## Let this node be played by its model; false, and it is said why, if that cannot be.
 func admit(node: Node) -> bool:
+	if _next_id < 0:
+		# The seeds of those that a trainer controls do not depend on who else is there.
+		var is_training: bool = _sync.control_mode == Sync.ControlModes.TRAINING
+		_next_id = RLAddon.Roster.MOST_AGENTS if is_training else 0
 	var number: int = node.get_instance_id()
 	var source: Variant = _source_of(node)
 	var player: RLAddon.Player = _players.get(number)
@@ -70,8 +86,11 @@ func admit(node: Node) -> bool:
 
 
 ## Only these are here; whoever is not is let go, and so are models that play nobody.
-func keep(present: Dictionary[int, bool]) -> void:
+func keep(nodes: Array) -> void:
 	has_lost = false
+	var present: Dictionary[int, bool] = {}
+	for node: Node in nodes:
+		present[node.get_instance_id()] = true
 	for number: int in _players.keys():
 		if number not in present:
 			_dismiss(_players[number])
@@ -90,7 +109,7 @@ func keep(present: Dictionary[int, bool]) -> void:
 
 ## The model of this node, or Sync's, is another one or was changed: it is opened again.
 func reopen(node: Node = null) -> void:
-	var source: Variant = _source_of(node) if node else usual_path
+	var source: Variant = _source_of(node) if node else _sync.onnx_model_path
 	_opened.erase(source)
 	if node:
 		_refused.erase(node.get_instance_id())
@@ -109,30 +128,31 @@ func awaits_reset() -> bool:
 	return awaits
 
 
-## A tick begins; every `action_repeat` ticks all are decided upon. Resets have their tick before.
-func tick(action_repeat: int, is_deterministic: bool, on_a_thread: bool) -> void:
+## A tick begins: whether all are to be decided upon, as they are every `action_repeat` ticks. Resets
+## have their tick before.
+func is_due(action_repeat: int) -> bool:
 	_ticks_left -= 1
 	if _ticks_left > 0 or awaits_reset():
-		return
+		return false
 	if not _are_reckoned:
 		_reckon()
 		if awaits_reset():
-			return
+			return false
 	_ticks_left = action_repeat
-	decide(is_deterministic, on_a_thread)
+	return not _players.is_empty()
 
 
 ## All see, then all act.
-func decide(is_deterministic: bool, on_a_thread: bool) -> void:
+func decide() -> void:
 	if not _are_reckoned:
 		_reckon()
 	_are_reckoned = false
 	for policy: RLAddon.Policy in _policies:
-		policy.observe()
+		policy.observe(_sync)
 	for policy: RLAddon.Policy in _policies:
-		policy.think(on_a_thread)
+		policy.think(_sync.inference_on_threads)
 	for policy: RLAddon.Policy in _policies:
-		policy.act(is_deterministic)
+		policy.act(_sync, _extract)
 		for player: RLAddon.Player in policy.lost:
 			_lose(player, policy)
 		policy.lost.clear()
@@ -142,6 +162,10 @@ func _reckon() -> void:
 	_are_reckoned = true
 	for player: RLAddon.Player in _players.values():
 		player.reckon()
+	_sync._reset_agents_if_done(_sync.agents_inference)
+	for player: RLAddon.Player in _players.values():
+		if player.is_over:
+			player.agent.episode.forget_end()
 
 
 ## What is to play it: a model that the game gave, or a path.
@@ -152,7 +176,7 @@ func _source_of(node: Node) -> Variant:
 	if given is GodotRLModel:
 		return given
 	var path: String = str(node.get("onnx_model_path")) if "onnx_model_path" in node else ""
-	path = path if path else usual_path
+	path = path if path else _sync.onnx_model_path
 	if path.begins_with("uid://") and ResourceUID.has_id(ResourceUID.text_to_id(path)):
 		return ResourceUID.get_id_path(ResourceUID.text_to_id(path))
 	return path

@@ -36,7 +36,7 @@ func remove(player: RLAddon.Player) -> void:
 
 
 ## Look at all, and forget what was before the episodes that are new.
-func observe() -> void:
+func observe(sync: Sync) -> void:
 	_is_thinking = model.is_busy()
 	if _is_thinking:
 		return
@@ -46,8 +46,8 @@ func observe() -> void:
 	for id: int in _left:
 		model.reset(id)
 	_left.clear()
+	RLAddon.Agent.observe(players.map(_agent_of), sync)
 	for player: RLAddon.Player in players:
-		player.agent.see()
 		if player.is_new:
 			model.reset(player.agent.id)
 
@@ -68,13 +68,21 @@ func think(on_a_thread: bool) -> void:
 		_take(model.predict(seen, ids), players)
 
 
-func act(is_deterministic: bool) -> void:
-	var random: RandomNumberGenerator = null if is_deterministic else model.random
+func act(sync: Sync, extract: Callable) -> void:
+	var random: RandomNumberGenerator = null if sync.deterministic_inference else model.random
+	var actions: Array[Dictionary] = []
+	var nodes: Array[Node] = []
 	for place: int in _answered.size():
 		var player: RLAddon.Player = _answered[place]
-		if player.model == model and not player.act(_answers[place], random):
+		if player.model != model:
+			continue
+		if player.choose(_answers[place], random, extract):
+			actions.append(player.agent.action)
+			nodes.append(player.agent.node)
+		else:
 			lost[player] = "it gives another number of outputs than before"
 	_answered = []
+	sync._set_agent_actions(actions, nodes)
 
 
 ## What was thought; it is nothing to those whose episode is a new one.
@@ -99,3 +107,7 @@ func _blame(error: String) -> void:
 	if lost.is_empty():
 		for player: RLAddon.Player in players:
 			lost[player] = error
+
+
+static func _agent_of(player: RLAddon.Player) -> RLAddon.Agent:
+	return player.agent

@@ -10,7 +10,7 @@ var _sheet: RLAddon.Sheet = RLAddon.Sheet.new()
 var _chosen: Node
 
 
-func _init(crew: RLAddon.Crew, key: Key) -> void:
+func _init(crew: RLAddon.Crew, key: int) -> void:
 	_crew = crew
 	_sheet.hint = "%s hides it, Tab shows the next" % OS.get_keycode_string(key)
 	layer = ABOVE_THE_GAME

@@ -8,11 +8,13 @@ const INFINITE: String = "1e99999"
 ## What is wrong, or "".
 var problem: String = ""
 
+var _sync: Sync
 var _roster: RLAddon.Roster
 var _blemish: RLAddon.Blemish = RLAddon.Blemish.new()
 
 
-func _init(roster: RLAddon.Roster) -> void:
+func _init(sync: Sync, roster: RLAddon.Roster) -> void:
+	_sync = sync
 	_roster = roster
 
 
@@ -60,31 +62,44 @@ func act(actions: Variant) -> bool:
 		understood.append(_understand(_roster.agents[i], actions[i]))
 	if problem:
 		return false
+	var nodes: Array[Node] = []
+	var actions_here: Array[Dictionary] = []
 	for i: int in understood.size():
-		_roster.agents[i].act(understood[i])
+		if _roster.agents[i].note_action(understood[i]):
+			nodes.append(_roster.agents[i].node)
+			actions_here.append(understood[i])
+	_sync._set_agent_actions(actions_here, nodes)
 	return true
 
 
 ## What came of the order, as the game says it.
-func outcome(is_reset: bool) -> PackedByteArray:
+func outcome(is_reset: bool) -> Dictionary:
 	problem = ""
 	var seen: Array = _all_seen()
-	var infos: Array = []
-	for agent: RLAddon.Agent in _roster.agents:
-		infos.append(agent.info())
+	var nodes: Array[Node] = _roster.nodes()
+	var infos: Array = _in_all_rows(_sync._get_info_from_agents(nodes), {})
 	if is_reset:
-		return frame_of({"type": "reset", "obs": seen, "info": infos})
-	var rewards: Array = []
-	var dones: Array = []
+		return {"type": "reset", "obs": seen, "info": infos}
+	var rewards: Array = _in_all_rows(_sync._get_reward_from_agents(nodes), 0.0)
+	var dones: Array = _in_all_rows(_sync._get_done_from_agents(nodes), false)
+	for i: int in rewards.size():
+		if not is_finite(rewards[i]):
+			_blemish.tell(_roster.agents[i], "its reward", rewards[i])
+			rewards[i] = 0.0
+		dones[i] = _roster.agents[i].settle_done() or dones[i]
+	return {"type": "step", "obs": seen, "reward": rewards, "done": dones, "info": infos}
+
+
+## What the agents that are here have, in the order of the wire; `other` for those that are gone.
+func _in_all_rows(values: Array, other: Variant) -> Array:
+	if values.size() == _roster.agents.size():
+		return values
+	var rows: Array = []
+	var next: int = 0
 	for agent: RLAddon.Agent in _roster.agents:
-		var reward: float = agent.take_reward()
-		if not is_finite(reward):
-			_blemish.tell(agent, "its reward", reward)
-			reward = 0.0
-		rewards.append(reward)
-		dones.append(agent.take_done())
-	var message: Dictionary = {"type": "step", "obs": seen, "reward": rewards}
-	return frame_of(message.merged({"done": dones, "info": infos}))
+		rows.append(other if agent.is_gone else values[next])
+		next += 0 if agent.is_gone else 1
+	return rows
 
 
 func _understand(agent: RLAddon.Agent, said: Variant) -> Dictionary:
@@ -122,8 +137,9 @@ func _complain(agent: RLAddon.Agent, key: Variant, expected: String, value: Vari
 func _all_seen() -> Array:
 	var numbers: PackedFloat32Array = []
 	var seen: Array = []
+	RLAddon.Agent.observe(_roster.agents, _sync)
 	for agent: RLAddon.Agent in _roster.agents:
-		seen.append(agent.see())
+		seen.append(agent.seen)
 		var complaint: String = agent.spaces.pack_numbers(agent.seen, numbers)
 		if complaint:
 			problem = "%s: %s" % [agent.name, complaint]

@@ -13,26 +13,29 @@ const LONG_REST_USEC: int = 1000
 ## Why there is no connection, or "".
 var closed: String = ""
 
-var _peer: StreamPeerTCP = StreamPeerTCP.new()
+var _peer: StreamPeerTCP
 ## The length of the frame that is coming; -1 before it is known.
 var _length: int = -1
 var _frame: PackedByteArray = []
 
 
-## Connect; false if nobody listens.
-func open(port: int) -> bool:
+func _init(peer: StreamPeerTCP) -> void:
+	_peer = peer
+
+
+## A connection to this port; check its status.
+static func connected_to(port: int) -> StreamPeerTCP:
+	var peer: StreamPeerTCP = StreamPeerTCP.new()
 	var deadline: int = Time.get_ticks_usec() + int(CONNECT_SEC * 1e6)
-	if _peer.connect_to_host(HOST, port) == OK:
-		while _peer.get_status() == StreamPeerTCP.STATUS_CONNECTING:
-			_peer.poll()
+	if peer.connect_to_host(HOST, port) == OK:
+		while peer.get_status() == StreamPeerTCP.STATUS_CONNECTING:
+			peer.poll()
 			if Time.get_ticks_usec() > deadline:
 				break
 			OS.delay_usec(REST_USEC)
-	if _peer.get_status() != StreamPeerTCP.STATUS_CONNECTED:
-		closed = "nobody listens on %s:%d" % [HOST, port]
-		return false
-	_peer.set_no_delay(true)
-	return true
+	if peer.get_status() == StreamPeerTCP.STATUS_CONNECTED:
+		peer.set_no_delay(true)
+	return peer
 
 
 func close() -> void:

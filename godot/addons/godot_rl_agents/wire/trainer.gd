@@ -4,76 +4,88 @@ extends RefCounted
 ## It begins in JSON as version 0.7 of the protocol has it; if it offers `binary1` that is spoken
 ## from the answer to `env_info` on. docs/godot_rl_protocol.md of Estragon says what is spoken.
 
-enum Order { NONE, ACT, RESET, CLOSE, LOST }
+## What a message asks for. NONE: there was no message; HEARD: it asks for nothing more.
+enum Order { NONE, HEARD, ACT, RESET, CLOSE, LOST }
 
 const BRACE: int = 0x7B
 const MAJOR_VERSION: String = "0"
 const DEEPEST_JSON: int = 32
 const FOREVER: int = 1 << 62
 
-## Whom it plays.
+## The agents that it controls.
 var roster: RLAddon.Roster
+## Whether it may be answered in `binary1`.
+var allows_binary: bool = true
 ## Why there is no connection, or "".
 var closed: String:
 	get:
 		return _socket.closed
 
-var _socket: RLAddon.Socket = RLAddon.Socket.new()
+var _sync: Sync
+var _socket: RLAddon.Socket
 var _json: RLAddon.JsonSpeech
 var _binary: RLAddon.BinarySpeech
 var _is_offered_binary: bool = false
-## Whether the order that is carried out is a reset.
-var _is_reset: bool = false
 
 
-func _init(plays: RLAddon.Roster) -> void:
-	roster = plays
-	_json = RLAddon.JsonSpeech.new(plays)
-	_binary = RLAddon.BinarySpeech.new(plays)
-
-
-func open(port: int) -> bool:
-	return _socket.open(port)
+func _init(sync: Sync, of: RLAddon.Roster) -> void:
+	_sync = sync
+	roster = of
+	_socket = RLAddon.Socket.new(sync.stream)
+	_json = RLAddon.JsonSpeech.new(sync, of)
+	_binary = RLAddon.BinarySpeech.new(of)
 
 
 func close() -> void:
 	_socket.close()
 
 
-## The next thing that the game must do; NONE if nothing was said in time.
-func next_order(patience_usec: int = FOREVER) -> RLAddon.Trainer.Order:
-	var start: int = Time.get_ticks_usec()
-	while true:
-		var left: int = patience_usec - (Time.get_ticks_usec() - start)
-		var frame: PackedByteArray = _socket.receive(maxi(left, 0))
-		if closed:
-			return Order.LOST
-		if not frame:
-			return Order.NONE
-		var order: RLAddon.Trainer.Order = _read(frame)
-		if roster.problem:
-			_break_off(roster.problem)
-		if closed:
-			return Order.LOST
-		if order != Order.NONE:
-			_is_reset = order == Order.RESET
-			return order
-	return Order.NONE
-
-
-## Say what came of the order.
-func answer() -> void:
-	var speech: RefCounted = _binary if roster.is_open else _json
-	var frame: PackedByteArray = speech.outcome(_is_reset)
-	if speech.problem:
-		_break_off(speech.problem)
+## Take one message; NONE if there was none in time.
+func hear(patience_usec: int) -> RLAddon.Trainer.Order:
+	var order: RLAddon.Trainer.Order = Order.NONE
+	if allows_binary:
+		var frame: PackedByteArray = _socket.receive(patience_usec)
+		if frame:
+			order = _read(frame)
 	else:
-		_socket.send(frame)
+		var message: Variant = _sync._get_dict_json_message()
+		if message is Dictionary:
+			order = _obey(message)
+	if roster.problem:
+		_break_off(roster.problem)
+	return Order.LOST if closed else order
+
+
+## Wait for a message in JSON; null if there is no connection, or if it is something else.
+func receive_json() -> Variant:
+	var frame: PackedByteArray = _socket.receive(FOREVER)
+	return _parse(frame) if frame else null
+
+
+func send_json(message: Dictionary) -> void:
+	_socket.send(RLAddon.JsonSpeech.frame_of(message))
+
+
+## Report what came of the order.
+func answer(is_reset: bool) -> void:
+	if roster.is_open:
+		var frame: PackedByteArray = _binary.outcome(is_reset)
+		if _binary.problem:
+			_break_off(_binary.problem)
+		else:
+			_socket.send(frame)
+		return
+	var message: Dictionary = _json.outcome(is_reset)
+	if _json.problem:
+		_break_off(_json.problem)
+	else:
+		_sync._send_dict_as_json_message(message)
 
 
 func _read(frame: PackedByteArray) -> RLAddon.Trainer.Order:
 	if frame[0] == BRACE:
-		return _read_json(frame.get_string_from_utf8())
+		var message: Variant = _parse(frame)
+		return _obey(message) if message is Dictionary else Order.NONE
 	if not roster.is_open:
 		_break_off("a frame that begins with %d is no JSON object" % frame[0])
 	elif _binary.act(frame):
@@ -83,12 +95,15 @@ func _read(frame: PackedByteArray) -> RLAddon.Trainer.Order:
 	return Order.NONE
 
 
-func _read_json(text: String) -> RLAddon.Trainer.Order:
+func _parse(frame: PackedByteArray) -> Variant:
 	var json: JSON = JSON.new()
-	if json.parse(text) != OK or not json.data is Dictionary:
-		_break_off("a frame is no JSON: %s" % json.get_error_message())
-		return Order.NONE
-	var message: Dictionary = json.data
+	if json.parse(frame.get_string_from_utf8()) == OK and json.data is Dictionary:
+		return json.data
+	_break_off("a frame is no JSON: %s" % json.get_error_message())
+	return null
+
+
+func _obey(message: Dictionary) -> RLAddon.Trainer.Order:
 	match message.get("type"):
 		"action" when not roster.is_open:
 			if _json.act(message.get("action")):
@@ -108,7 +123,7 @@ func _read_json(text: String) -> RLAddon.Trainer.Order:
 			_call(message.get("method"))
 		_:
 			_break_off("no message has the type %s" % JSON.stringify(message.get("type")))
-	return Order.NONE
+	return Order.HEARD
 
 
 func _read_reset(game_seed: Variant) -> RLAddon.Trainer.Order:
@@ -118,7 +133,7 @@ func _read_reset(game_seed: Variant) -> RLAddon.Trainer.Order:
 	if game_seed != null:
 		seed(int(game_seed))
 		game_seed = int(game_seed)
-	roster.request_reset(game_seed)
+	_sync._reset_agents(roster.request_reset(game_seed))
 	return Order.RESET
 
 
@@ -132,7 +147,9 @@ func _greet(message: Dictionary) -> void:
 			)
 		)
 	var encodings: Variant = message.get("encodings")
-	_is_offered_binary = encodings is Array and RLAddon.BinarySpeech.NAME in encodings
+	_is_offered_binary = (
+		allows_binary and encodings is Array and RLAddon.BinarySpeech.NAME in encodings
+	)
 
 
 func _introduce() -> void:
@@ -141,20 +158,15 @@ func _introduce() -> void:
 	var info: Dictionary = _json.env_info()
 	if roster.is_open:
 		info.merge(_binary.env_info())
-	_socket.send(RLAddon.JsonSpeech.frame_of(info))
+	_sync._send_dict_as_json_message(info)
 
 
 func _call(method: Variant) -> void:
 	if not method is String:
 		_break_off("a call without a method")
 		return
-	var returns: Array = []
-	for agent: RLAddon.Agent in roster.agents:
-		var can: bool = not agent.is_gone and agent.node.has_method(method)
-		if not can and not agent.is_gone:
-			push_error("Godot RL Agents: %s has no method %s" % [agent.name, method])
-		returns.append(agent.node.call(method) if can else null)
-	_socket.send(RLAddon.JsonSpeech.frame_of({"type": "call", "returns": returns}))
+	var returns: Array = _sync._call_method_on_agents(method)
+	_sync._send_dict_as_json_message({"type": "call", "returns": returns})
 
 
 func _break_off(reason: String) -> void:

@@ -53,7 +53,7 @@ func _import(
 	_options: Dictionary,
 	_platform_variants: Array[String],
 	_gen_files: Array[String]
-) -> Error:
+) -> int:
 	var source: RLAddon.OnnxSource = RLAddon.OnnxSource.open(source_file)
 	var file: RLAddon.OnnxFile = RLAddon.OnnxFile.new()
 	if source.error or not file.read(source):

@@ -8,9 +8,10 @@ const LEAST: float = -1e30
 var error: String = ""
 ## How many numbers the policy gives.
 var numbers: int = 0
+## Whether the logarithms of the spreads come after the means of continuous actions.
+var has_spreads: bool = false
 
 var _space: Dictionary
-var _has_spreads: bool = false
 
 
 ## Args: the space as `get_action_space` has it, and how many numbers the policy gives.
@@ -23,8 +24,8 @@ func _init(action_space: Dictionary, given: int) -> void:
 		var part: Dictionary = action_space[key]
 		total += int(part["size"])
 		means += int(part["size"]) if part["action_type"] == "continuous" else 0
-	_has_spreads = means > 0 and numbers == total + means
-	if numbers != total and not _has_spreads:
+	has_spreads = means > 0 and numbers == total + means
+	if numbers != total and not has_spreads:
 		error = "the model gives %d numbers, the action space needs %d" % [numbers, total]
 		error += " (%s)" % describe(action_space)
 		if means:
@@ -53,7 +54,7 @@ func decode(
 		var part: PackedFloat32Array = said.slice(at, at + size)
 		at += size
 		if _space[key]["action_type"] == "continuous":
-			if _has_spreads:
+			if has_spreads:
 				_spread(part, said.slice(at, at + size), random)
 				at += size
 			for index: int in size:

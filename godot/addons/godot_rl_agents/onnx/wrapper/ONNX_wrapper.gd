@@ -20,6 +20,14 @@ func _init(model_path: String = "", _batch_size: int = 1) -> void:
 	action_output_size = model.output_size()
 
 
+## A model that is loaded already.
+static func of(loaded: GodotRLModel) -> ONNXModel:
+	var wrapper: ONNXModel = ONNXModel.new()
+	wrapper.model = loaded
+	wrapper.action_output_size = loaded.output_size()
+	return wrapper
+
+
 ## One agent's outputs, as `{"output": […], "state_outs": […]}`; empty if the model cannot run.
 ##
 ## `agent` is the id whose memory is used where the model has one; `state_ins` is then ignored, as

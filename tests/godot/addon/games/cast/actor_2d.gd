@@ -32,5 +32,5 @@ func get_action_mask() -> Dictionary:
 	return _part.mask()
 
 
-func set_action(action: Variant) -> void:
+func set_action(action) -> void:
 	_part.act(action)

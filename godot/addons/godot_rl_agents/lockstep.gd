@@ -1,0 +1,301 @@
+extends RefCounted
+## What Sync does in every tick: exchange observations and actions with the trainer, and let
+## policies, experts and people have theirs.
+
+const FIRST: int = -(1 << 30)
+## In a game with a window no frame waits longer for the trainer than this.
+const WATCHED_PATIENCE_USEC: int = 8000
+## After this long without an agent there is a warning.
+const LONELY_TICKS: int = 300
+## A Sync that overrides one of these gets whole messages, in JSON.
+const NEEDS_JSON: Array[StringName] = [
+	&"_training_process",
+	&"handle_message",
+	&"_handshake",
+	&"_send_env_info",
+	&"_get_dict_json_message",
+	&"_send_dict_as_json_message",
+	&"_get_obs_from_agents",
+	&"_get_reward_from_agents",
+	&"_get_done_from_agents",
+	&"_get_info_from_agents",
+	&"_set_agent_actions",
+]
+
+## Whether to start by itself.
+var is_armed: bool = false
+var crew: RLAddon.Crew
+## Null until Sync has connected.
+var trainer: RLAddon.Trainer:
+	get:
+		if not trainer and _sync.stream:
+			trainer = RLAddon.Trainer.new(_sync, crew.roster)
+			trainer.allows_binary = not NEEDS_JSON.any(crew.is_overridden)
+		return trainer
+
+var _sync: Sync
+var _pace: RLAddon.Pace
+## Null until it is asked for.
+var _overlay: RLAddon.Overlay
+var _is_watched: bool = DisplayServer.get_name() != "headless"
+var _is_second: bool = false
+var _has_begun: bool = false
+var _has_taken_model: bool = false
+## Whether an order is awaited and nothing may move.
+var _is_waiting: bool = false
+var _has_paused: bool = false
+## How many ticks the game still plays before the trainer is answered.
+var _ticks_left: int = 0
+var _are_rewards_taken: bool = false
+
+
+func _init(sync: Sync) -> void:
+	_sync = sync
+	crew = RLAddon.Crew.new(sync, RLAddon.Arguments.read())
+
+
+## Sync has got a notification.
+func notice(what: int) -> void:
+	match what:
+		Node.NOTIFICATION_ENTER_TREE:
+			var typed: Dictionary[String, String] = RLAddon.Arguments.read()
+			if "env_seed" in typed:
+				seed(typed["env_seed"].to_int())
+		Node.NOTIFICATION_READY:
+			_sync.start_time = Time.get_ticks_msec()
+			_is_second = _sync.get_tree().has_group(&"RL_SYNC")
+			if _is_second:
+				push_warning(
+					"Godot RL Agents: %s is ignored; there is another Sync" % _sync.get_path()
+				)
+				return
+			_sync.add_to_group(&"RL_SYNC")
+			_sync.add_child(RLAddon.TickEnd.new(self), false, Node.INTERNAL_MODE_BACK)
+			_sync.set_process_internal(true)
+		Node.NOTIFICATION_INTERNAL_PROCESS:
+			RLAddon.Tick.in_scripts = true
+			if _pace and not _pace.is_set:
+				_pace.look(_sync.get_process_delta_time())
+		Node.NOTIFICATION_EXIT_TREE:
+			_pause(false)
+			RLAddon.Tick.in_scripts = true
+			_hang_up()
+
+
+func tick() -> void:
+	RLAddon.Tick.in_scripts = true
+	if _is_second:
+		return
+	if _is_waiting:
+		_listen()
+		return
+	RLAddon.Episode.pay()
+	RLAddon.Episode.tick += 1
+	if not _has_begun and not _sync.initialized and not _begin():
+		return
+	if crew.is_muster_due():
+		muster()
+		if _sync.agents_training and not _sync.connected and crew.may_have_trainer:
+			_sync._initialize_training_agents()
+	_sync._demo_record_process()
+	_sync.n_action_steps += 1
+	if RLAddon.Episode.tick % _sync.action_repeat == 0:
+		_sync._heuristic_process()
+		crew.tend_people()
+	if _sync.connected:
+		_ticks_left = maxi(_ticks_left - 1, 0)
+		if _ticks_left == 0:
+			_sync._training_process()
+	elif not _sync.get_tree().paused and crew.policies.is_due(_sync.action_repeat):
+		_sync._inference_process()
+
+
+## Find out who is here, and give everyone their place.
+func muster() -> void:
+	var typed: Dictionary[String, String] = RLAddon.Arguments.read()
+	if "onnx_model_path" in typed and not _has_taken_model:
+		_has_taken_model = true
+		_sync.onnx_model_path = RLAddon.Arguments.path(typed["onnx_model_path"])
+		_sync.control_mode = Sync.ControlModes.ONNX_INFERENCE
+	crew.begin_muster()
+	_sync._get_agents()
+	crew.place()
+
+
+## The trainer is going to be asked to play these.
+func introduce_trained() -> void:
+	crew.roster.muster(_sync.agents_training)
+	_sync._obs_space_training.assign(crew.roster.joined.map(_observation_space))
+	_sync._action_space_training.assign(crew.roster.joined.map(_action_space))
+
+
+func introduce_models() -> void:
+	_sync._action_space_inference.assign(
+		_sync.agents_inference.map(func(agent: Node) -> Dictionary: return agent.get_action_space())
+	)
+	_sync.onnx_models.merge(crew.policies.models())
+
+
+## Nobody listens. Where a trainer started the game, the game ends; else people play.
+func do_without_trainer() -> void:
+	var reason: String = "nothing listens on 127.0.0.1:%d" % _sync._get_port()
+	_sync.stream = null
+	if _sync._rl_argument("port", "") and not _is_watched:
+		_end("%s; the game ends" % reason, 1)
+		return
+	print("Godot RL Agents: %s; people control the agents" % reason)
+	crew.may_have_trainer = false
+	muster()
+
+
+func set_pace(speed_up: float) -> void:
+	_pace = RLAddon.Pace.new(speed_up)
+
+
+## Answer the last order, and carry out the next.
+func train() -> void:
+	if (_sync.just_reset or _sync.need_to_send_obs) and not _answer():
+		_ticks_left = 1
+	else:
+		_listen()
+
+
+## Let policies decide.
+func infer() -> void:
+	crew.policies.decide()
+
+
+## Take messages until one is an order, and carry that out; false if none came in time.
+func obey() -> bool:
+	var start: int = Time.get_ticks_usec()
+	while true:
+		var left: int = _patience_usec() - (Time.get_ticks_usec() - start)
+		var order: RLAddon.Trainer.Order = trainer.hear(maxi(left, 0))
+		if order == RLAddon.Trainer.Order.NONE:
+			return false
+		if order != RLAddon.Trainer.Order.HEARD:
+			_carry_out(order)
+			return true
+	return false
+
+
+## Take one message.
+func hear() -> void:
+	_carry_out(trainer.hear(_patience_usec()))
+
+
+func take_input(event: InputEvent) -> void:
+	crew.demos.take_input(event)
+	if _sync.overlay_key and event is InputEventKey and event.keycode == _sync.overlay_key:
+		if _is_watched and event.is_pressed() and not event.is_echo():
+			_toggle_overlay()
+
+
+func _begin() -> bool:
+	if not is_armed:
+		return false
+	if _sync.get_tree().get_node_count_in_group(RLAddon.Crew.GROUP) == 0:
+		if RLAddon.Episode.tick == LONELY_TICKS:
+			push_warning("Godot RL Agents: no node is in the group AGENT; add an AIController")
+		return false
+	_has_begun = true
+	_sync._initialize()
+	return true
+
+
+func _toggle_overlay() -> void:
+	_sync.get_viewport().set_input_as_handled()
+	if _overlay:
+		_overlay.toggle()
+	else:
+		_overlay = RLAddon.Overlay.new(crew, _sync.overlay_key)
+		_sync.add_child(_overlay, false, Node.INTERNAL_MODE_BACK)
+
+
+## Observe and report, unless the game needs a tick more for a reset.
+func _answer() -> bool:
+	if _sync.just_reset:
+		crew.roster.start_over()
+	elif crew.roster.is_open:
+		if not _are_rewards_taken:
+			if crew.awaits_reset():
+				return false
+			crew.roster.take_rewards()
+			_are_rewards_taken = true
+		if crew.awaits_reset():
+			return false
+	_are_rewards_taken = false
+	var is_reset: bool = _sync.just_reset
+	_sync.just_reset = false
+	_sync.need_to_send_obs = false
+	trainer.answer(is_reset)
+	return true
+
+
+func _listen() -> void:
+	_is_waiting = not _sync.handle_message()
+	_pause(_is_waiting)
+	if _ticks_left == 0 and not _is_waiting:
+		# A game's own `handle_message` has carried it out.
+		_ticks_left = 1 if _sync.just_reset else _sync.action_repeat
+
+
+func _carry_out(order: RLAddon.Trainer.Order) -> void:
+	match order:
+		RLAddon.Trainer.Order.ACT:
+			_sync.need_to_send_obs = true
+			_ticks_left = _sync.action_repeat
+			_release()
+			if crew.policies.players():
+				_sync._inference_process()
+		RLAddon.Trainer.Order.RESET:
+			_sync.just_reset = true
+			_ticks_left = 1
+			_release()
+		RLAddon.Trainer.Order.CLOSE:
+			_end("", 0)
+		RLAddon.Trainer.Order.LOST:
+			_end("%s; the game ends" % trainer.closed, 1)
+
+
+func _patience_usec() -> int:
+	# A game's own code there does not expect to come back without an order.
+	var blocks: bool = not _is_watched or NEEDS_JSON.any(crew.is_overridden)
+	return RLAddon.Trainer.FOREVER if blocks else WATCHED_PATIENCE_USEC
+
+
+func _pause(is_paused: bool) -> void:
+	if is_paused != _has_paused:
+		_has_paused = is_paused
+		_sync.get_tree().paused = is_paused
+
+
+## The game moves on; code like the original's may have paused it.
+func _release() -> void:
+	_pause(false)
+	if crew.is_overridden(&"_training_process"):
+		_sync.get_tree().paused = false
+
+
+func _end(reason: String, status: int) -> void:
+	if reason:
+		printerr("Godot RL Agents: " + reason)
+	_hang_up()
+	_sync.set_physics_process(false)
+	_sync.get_tree().quit(status)
+
+
+func _hang_up() -> void:
+	if trainer:
+		trainer.close()
+	_sync.connected = false
+	_sync.stream = null
+	trainer = null
+
+
+static func _observation_space(agent: RLAddon.Agent) -> Dictionary:
+	return agent.spaces.observation_space
+
+
+static func _action_space(agent: RLAddon.Agent) -> Dictionary:
+	return agent.spaces.action_space

@@ -1,0 +1,4 @@
+extends Node
+## An autoload with an everyday name.
+
+var sold: int = 0

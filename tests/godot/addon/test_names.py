@@ -18,15 +18,20 @@ DOCUMENTED = {
     *("RGBCameraSensor2D", "RGBCameraSensor3D", "RewardFunction2D", "RewardFunction3D"),
     *("ApproachNodeReward2D", "ApproachNodeReward3D", "ONNXModel", "GodotRLModel", "RLAddon"),
 }
-NOUNS = """
-Action Actions Agents Arena Ball Batch Bot Brain Camera Car Character Client Command Config Connection
-Control2 Controller Data Decision Demo Done Encoder Enemy Engine2 Env Environment2 Event Events Files
-Game GameManager Global Goal Grid Helper Host Info Json Kind Layer Level Line Logger Main Manager Map
-Math Memory Message Messages Model Modes Network Observation Obs Observer Options Order Packet Peer
-Point Port Process Rays Reader Recorder Result Reward Rewards Role Rng Row Rules Scene Score Seed
-Sensor Sensors Server Session Settings Setup Shape State States Stats Step Stream Target Task Team
-Tensor Tile Time2 Timer2 Trajectory Training Unit Utils Value Vehicle View Wall Wire World Writer
-""".split()
+NOUNS = re.findall(
+    r"\w+",
+    """
+    Action Actions Agents Arena Ball Batch Bot Brain Camera Car Character Client Command
+    Config Connection Control2 Controller Data Decision Demo Done Encoder Enemy Engine2
+    Env Environment2 Event Events Files Game GameManager Global Goal Grid Helper Host Info
+    Json Kind Layer Level Line Logger Main Manager Map Math Memory Message Messages Model
+    Modes Network Observation Obs Observer Options Order Packet Peer Point Port Process
+    Rays Reader Recorder Result Reward Rewards Role Rng Row Rules Scene Score Seed Sensor
+    Sensors Server Session Settings Setup Shape State States Stats Step Stream Target Task
+    Team Tensor Tile Time2 Timer2 Trajectory Training Unit Utils Value Vehicle View Wall
+    Wire World Writer
+    """,
+)
 CHECK = """\
 extends SceneTree
 

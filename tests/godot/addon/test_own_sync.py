@@ -54,27 +54,31 @@ METHODS = {
     "_notification": ("what: int", "what"),
 }
 RETURNS = {
-    **{name: "bool" for name in ("connect_to_server", "handle_message")},
-    **{name: "int" for name in ("_get_port",)},
-    **{name: "float" for name in ("_get_speedup",)},
-    **{name: "Dictionary" for name in ("_get_args", "_extract_action_dict")},
-    **{
-        name: "Array"
-        for name in (
+    **dict.fromkeys(("connect_to_server", "handle_message"), "bool"),
+    **dict.fromkeys(("_get_port",), "int"),
+    **dict.fromkeys(("_get_speedup",), "float"),
+    **dict.fromkeys(("_get_args", "_extract_action_dict"), "Dictionary"),
+    **dict.fromkeys(
+        (
             *("_call_method_on_agents", "clamp_array", "_get_obs_from_agents"),
             *("_get_reward_from_agents", "_get_info_from_agents", "_get_done_from_agents"),
-        )
-    },
+        ),
+        "Array",
+    ),
     "_get_dict_json_message": "Variant",
 }
-MEMBERS = """
-control_mode action_repeat speed_up onnx_model_path deterministic_inference onnx_models start_time
-stream connected message_center should_connect all_agents agents agents_training
-agents_training_policy_names agents_inference agents_heuristic agent_demo_record
-expert_demo_save_path demo_trajectories current_demo_trajectory need_to_send_obs args initialized
-just_reset onnx_model n_action_steps _action_space_training _action_space_inference
-_obs_space_training MAJOR_VERSION MINOR_VERSION DEFAULT_PORT DEFAULT_SEED
-""".split()
+MEMBERS = re.findall(
+    r"\w+",
+    """
+    control_mode action_repeat speed_up onnx_model_path deterministic_inference
+    onnx_models start_time stream connected message_center should_connect all_agents
+    agents agents_training agents_training_policy_names agents_inference agents_heuristic
+    agent_demo_record expert_demo_save_path demo_trajectories current_demo_trajectory
+    need_to_send_obs args initialized just_reset onnx_model n_action_steps
+    _action_space_training _action_space_inference _obs_space_training MAJOR_VERSION
+    MINOR_VERSION DEFAULT_PORT DEFAULT_SEED
+    """,
+)
 NOT_CALLED_WHILE_TRAINING = {
     *("_inference_process", "_extract_action_dict", "disconnect_from_server", "clamp_array"),
 }
@@ -85,11 +89,10 @@ def own_sync(*, is_typed: bool, members: bool = True) -> str:
     lines = ['extends "res://addons/godot_rl_agents/sync.gd"', "", "var calls: Dictionary = {}", ""]
     # What a game declares itself must not clash with anything of ours.
     lines += ["var trainer: int = 1", "var crew: int = 2", "var pace: int = 3", ""]
-    for name, (parameters, arguments) in METHODS.items():
+    for name, (typed_parameters, arguments) in METHODS.items():
         returned = RETURNS.get(name, "")
         kind = f" -> {returned or 'void'}" if is_typed else ""
-        if not is_typed:
-            parameters = re.sub(r": \w+", "", parameters)
+        parameters = typed_parameters if is_typed else re.sub(r": \w+", "", typed_parameters)
         if name == "handle_message":
             kind = " -> bool"
         lines += [f"func {name}({parameters}){kind}:", f'\tcalls["{name}"] = true']

@@ -102,6 +102,7 @@ func test_a_game_that_finds_a_server_lets_it_play() -> void:
 
 
 func test_a_game_that_finds_no_server_plays_as_ever() -> void:
+	add_child(_server)
 	_start(["--server=ws://127.0.0.1:1"], {}, true)
 	await _until(func() -> bool: return _client.state == RLClient.State.WAITING)
 	await _until(func() -> bool: return _game.arenas[0].game.tick > 30)
@@ -110,6 +111,7 @@ func test_a_game_that_finds_no_server_plays_as_ever() -> void:
 
 
 func test_the_person_plays_whom_the_server_does_not() -> void:
+	add_child(_server)
 	_start([], {"control_all_agents": "0"} as Dictionary[String, String], true)
 	check_equal(_game.person_plays, "hider", "the second agent")
 

@@ -28,8 +28,6 @@ func _ready() -> void:
 	TagInput.install()
 	if not options:
 		options = TagOptions.of_process()
-		# only the scene that was started, not one inside a test or a benchmark
-		options.finds_server = options.finds_server and get_tree().current_scene == owner
 	var complaint: String = _set_up()
 	if complaint:
 		leave(BAD_INPUT, complaint)

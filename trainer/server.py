@@ -9,7 +9,7 @@ CORE = ("numpy", "websockets", "msgspec", "tyro", "rich")
 
 def run() -> int:
     """Serve; 2 with one line on what to install where a core package is missing."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - a checkout runs under any Python
         return refuse("needs Python 3.11 or newer, this is " + sys.version.split()[0])
     sys.path.insert(0, str(ROOT / "src"))
     try:

@@ -80,6 +80,42 @@ func test_without_a_server_bots_play_until_one_is_there() -> void:
 	check_equal(game.tick, tick + 3, "one decision later")
 
 
+func test_a_game_that_finds_a_server_lets_it_play() -> void:
+	add_child(_server)
+	_start([], {}, true)
+	await _until(func() -> bool: return _server.heard.size() == 1)
+	check_equal(_game.players, {"seeker": "bot:chaser", "hider": "bot:evader"}, "players")
+	check_equal([_game.title, _game.note], ["", ""], "nothing to tell yet")
+	check(_game.driver.may_restart(), "restart")
+	_server.welcome()
+	await _until(func() -> bool: return _server.heard.size() == 2)
+	var hello: Dictionary = JSON.parse_string(_server.heard[0])
+	check_equal([hello.training, hello.controlled], [false, [true, true]], "hello")
+	check_equal(_game.players.values(), ["learner", "learner"], "players")
+	check(_game.note.begins_with("connected: "), _game.note)
+	_server.hang_up(1001, "the server stops")
+	var tick: int = _game.arenas[0].game.tick
+	await _until(func() -> bool: return _game.arenas[0].game.tick > tick + 10)
+	check(_game.note.contains("the server stops): playing without it"), _game.note)
+	check_equal(_game.players.values(), ["bot:chaser", "bot:evader"], "players")
+	check_equal(_game.title, "", "title")
+
+
+func test_a_game_that_finds_no_server_plays_as_ever() -> void:
+	add_child(_server)
+	_start(["--server=ws://127.0.0.1:1"], {}, true)
+	await _until(func() -> bool: return _client.state == RLClient.State.WAITING)
+	await _until(func() -> bool: return _game.arenas[0].game.tick > 30)
+	check_equal([_game.title, _game.note], ["", ""], "nothing to tell")
+	check_equal(_client.session, 0, "connections")
+
+
+func test_the_person_plays_whom_the_server_does_not() -> void:
+	add_child(_server)
+	_start([], {"control_all_agents": "0"} as Dictionary[String, String], true)
+	check_equal(_game.person_plays, "hider", "the second agent")
+
+
 func test_after_an_episode_there_is_a_rest_for_the_verdict() -> void:
 	await _start_live([], {"training_mode": "1"})
 	var game: TagMatch = _game.arenas[0].game
@@ -127,13 +163,16 @@ func test_a_wrong_answer_is_not_played() -> void:
 	check(_game.note.begins_with("the server said 4 bytes of actions"), _game.note)
 
 
-func _start(words: PackedStringArray, settings: Dictionary[String, String] = {}) -> void:
+func _start(
+	words: PackedStringArray, settings: Dictionary[String, String] = {}, finds_server: bool = false
+) -> void:
 	var nothing: Dictionary[String, String] = {}
 	_scene = SCENE.instantiate()
 	_game = _scene.get_node("Game")
 	_env = _scene.get_node("RLEnv")
 	_client = _scene.get_node("RLClient")
 	_game.options = TagOptions.of(words, nothing)
+	_game.options.finds_server = finds_server
 	_env.variables = settings
 	_env.is_watched = true
 	_client.url = _server.url()

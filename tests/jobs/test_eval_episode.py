@@ -72,6 +72,29 @@ def test_the_first_agent_begins_as_asked(role: str, tmp_path: Path) -> None:
     assert trajectory.start.seeker == ("Agent1" if role == "seeker" else "Agent2")
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="bash")
+def test_it_is_played_in_godot_if_wanted(tmp_path: Path) -> None:
+    """Through the script: with another duration and the other agent first, the same match."""
+    words = ["--duration", "1.5", "--start-role", "hider", "--seed", "3", "--layout", "random:2"]
+    assert main(["eval-episode", *words, "--output", str(tmp_path / "embedded")]) == 0
+    words += ["--engine", "godot", "--output", str(tmp_path / "godot")]
+    done = subprocess.run(
+        ["bash", str(SCRIPT), *words], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    ours, theirs = (
+        read_trajectory(only(tmp_path / engine, ".jsonl")) for engine in ("embedded", "godot")
+    )
+    assert (ours.start.engine, theirs.start.engine) == ("embedded", "godot")
+    assert (theirs.start.seeker, theirs.start.time_limit_sec) == ("Agent2", 1.5)
+    assert len(theirs.ticks) == 31
+    np.testing.assert_array_equal(ours.positions, theirs.positions)
+    np.testing.assert_array_equal(ours.ray_distances, theirs.ray_distances)
+    with Image.open(only(tmp_path / "godot", ".png")) as picture:
+        assert picture.size == SIZE
+
+
 def test_a_film_is_made_if_wanted(tmp_path: Path) -> None:
     words = ["--duration", "0.5", "--record", "--record-fps", "10", "--title", "Über – alles"]
     assert main(["eval-episode", "--output", str(tmp_path), *words]) == 0

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from estragon import paths
+from estragon.cli import main
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.live.brain import Decision
@@ -56,6 +57,20 @@ def playing(
     words: list[str | Path] = ["--headless", "--path", project, "--fixed-fps", "60", scene, "--"]
     server = f"--server=ws://127.0.0.1:{port}"
     with GodotProcess([*words, server, *options], folder=folder, env=env) as game:
+        yield game
+
+
+@contextlib.contextmanager
+def started_as_by_the_editor(
+    port: int, folder: Path, *words: str, **variables: str
+) -> Iterator[GodotProcess]:
+    """The main scene without an option; the environment only says where a server would be."""
+    project = import_project(paths.godot_project())
+    ours = ("AI_", "ESTRAGON_")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    env |= {"ESTRAGON_SERVER": f"ws://127.0.0.1:{port}"} | variables
+    start = ["--headless", "--path", str(project), "--fixed-fps", "60", MAIN]
+    with GodotProcess([*start, *words], folder=folder, env=env) as game:
         yield game
 
 
@@ -290,6 +305,77 @@ def test_without_training_nothing_is_told(tmp_path: Path) -> None:
         decisions = wait_for_decisions(brain, 30)
     assert not next(iter(brain.joined.values())).training
     assert all(decision.outcome is None for decision in decisions)
+
+
+def test_the_main_scene_finds_a_server_by_itself(tmp_path: Path) -> None:
+    brain = RunningSpy()
+    with (
+        serving(always(brain)) as server,
+        started_as_by_the_editor(server.port, tmp_path) as game,
+    ):
+        decisions = wait_for_decisions(brain, 30)
+        game.wait_for_line("the server", lambda line: "connected: a spy" in line, PATIENCE_SEC)
+    hello = next(iter(brain.joined.values()))
+    assert (hello.controlled, hello.training, hello.arenas) == ((True, True), False, 1)
+    start, later = decisions[0].observations[0], decisions[4].observations[0]
+    assert later[0, 0] > start[0, 0], "the first runs east"
+    assert later[1, 2] > start[1, 2], "the second runs south"
+
+
+def test_without_a_server_the_main_scene_plays_and_keeps_looking(tmp_path: Path) -> None:
+    """Bots play whole matches; then a policy is served, by the command that the game names."""
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    logs = {"AI_LOG_TRAJECTORIES": "1", "AI_DATA_ROOT": str(tmp_path / "data")}
+    serve = [*ESTRAGON, "serve", "--random", "--port", str(port), "--output", str(tmp_path)]
+    with started_as_by_the_editor(port, tmp_path, **logs) as game:
+        until(
+            lambda: len(list(tmp_path.glob("data/trajectories/ep_*.jsonl"))) >= 2,
+            PATIENCE_SEC,
+            "matches between bots",
+        )
+        first = min(tmp_path.glob("data/trajectories/ep_*.jsonl"), key=os.path.getmtime)
+        players = json.loads(first.read_text().splitlines()[0])["players"]
+        assert players == {"seeker": "bot:chaser", "hider": "bot:evader"}
+        with Command(serve, tmp_path) as server:
+            server.wait_for("client 1 is")
+            game.wait_for_line("it", lambda line: "connected: random actions" in line, PATIENCE_SEC)
+            server.process.kill()
+            game.wait_for_line("its loss", lambda line: "playing without it" in line, PATIENCE_SEC)
+        said = [line for line in game.lines() if line.startswith("estragon: ")]
+    assert "estragon serve" in said[0]
+    assert len(said) == 3, said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--", "--play=nobody"],
+        ["--", "--seeker=bot:random", "--frames-to=frames"],
+        ["--", "--matches=2"],
+        ["--port=1", "--env_seed=0"],
+    ],
+    ids=lambda words: words[-1],
+)
+def test_a_server_that_happens_to_be_there_plays_nothing_else(
+    words: list[str], tmp_path: Path
+) -> None:
+    with (
+        serving() as server,
+        started_as_by_the_editor(server.port, tmp_path, "--quit-after", "90", *words) as game,
+    ):
+        assert game.wait("its end", PATIENCE_SEC) == 0
+        assert server.counts.connections == 0
+
+
+def test_python_plays_its_own_games_when_a_server_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving() as server:
+        monkeypatch.setenv("ESTRAGON_SERVER", f"ws://127.0.0.1:{server.port}")
+        words = ["eval-episode", "--engine", "godot", "--duration", "0.5"]
+        assert main([*words, "--output", str(tmp_path)]) == 0
+        assert server.counts.connections == 0
 
 
 @pytest.mark.parametrize("echoes", [True, False], ids=["echo", "silence"])

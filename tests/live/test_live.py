@@ -1,6 +1,7 @@
 """`estragon live` as a person uses it: real Godot plays, Python learns, and everything is kept."""
 
 import csv
+import json
 import os
 import re
 import signal
@@ -79,6 +80,7 @@ def game_pids(folder: Path) -> list[int]:
 def test_self_play_in_rounds_leaves_everything(tmp_path: Path) -> None:
     """The very script of the page, with a shorter time and a folder of its own."""
     words = ["bash", ROOT / "scripts" / "train.sh", "self-play", *QUICK, "--output", tmp_path]
+    words += ["--rewards", "classic"]
     env = os.environ | {"AI_TRAIN_DURATION": "30", "SELF_PLAY_ROUNDS": "2", "PWD": str(tmp_path)}
     done = subprocess.run(
         [str(word) for word in words],
@@ -96,6 +98,11 @@ def test_self_play_in_rounds_leaves_everything(tmp_path: Path) -> None:
     assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
     assert {row["terminal_reason"] for row in rows} <= {"tag", "timeout"}
     assert all(float(row["duration_sec"]) <= 10.0 for row in rows)
+    about = json.loads(RunFolder.find(tmp_path, "latest").metadata.read_text())
+    assert about["rewards"] == "classic"
+    for row in rows:  # only the classic profile pays for time
+        paid = float(row["hider_term_survival"]) / float(row["hider_steps"])
+        assert paid == pytest.approx(0.01)
     policies = load_policies(tmp_path / "trainer" / "policy.npz", load_rules())
     assert policies.keys() == {"seeker", "hider"}
     assert policies["seeker"].trained_steps > 0
@@ -173,6 +180,7 @@ def assert_a_full_disk_is_survived(folder: Path) -> None:
         (["--warm-start", "nothing.pt"], "nothing.pt"),
         (["--resume"], "no run to go on with"),
         (["--layout", "nowhere"], "nowhere"),
+        (["--rewards", "generous"], "no reward profile 'generous'; there are default, classic"),
     ],
 )
 def test_bad_options_are_one_line(

@@ -43,17 +43,21 @@ def core_packages() -> set[metadata.Distribution]:
     return set(found.values())
 
 
-@pytest.fixture(scope="module")
-def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of a new virtual environment with the core packages alone."""
-    folder = tmp_path_factory.mktemp("bare") / "venv"
+def bare_venv(folder: Path, packages: set[metadata.Distribution]) -> Path:
+    """The Python of a new virtual environment with these packages alone."""
     venv.create(folder, symlinks=True)
     base = {"base": str(folder), "platbase": str(folder)}
     site = Path(sysconfig.get_path("purelib", "venv", base))
-    for package in core_packages():
+    for package in packages:
         for name in {file.parts[0] for file in package.files or []} - {"..", "__pycache__"}:
             (site / name).symlink_to(Path(str(package.locate_file(name))).resolve())
     return Path(sysconfig.get_path("scripts", "venv", base)) / "python"
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the core packages alone."""
+    return bare_venv(tmp_path_factory.mktemp("bare") / "venv", core_packages())
 
 
 def save_policy(path: Path) -> dict[Role, FrozenPolicy]:
@@ -177,3 +181,23 @@ def test_the_core_packages_are_enough(trained: bool, bare_python: Path, tmp_path
         assert_plays(port, policies)
         with Game(port) as game:
             assert len(game.ask({"type": "act", "obs": [1, 2, 3]})["action"]) == 3
+
+
+def test_what_is_missing_is_one_line_with_the_command(tmp_path: Path) -> None:
+    """With websockets and numpy alone the server says what else to install."""
+    two = {metadata.distribution(name) for name in ("websockets", "numpy")}
+    python = bare_venv(tmp_path / "venv", two)
+    done = subprocess.run(
+        [python, "server.py", "--random"],
+        cwd=ROOT / "trainer",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SEC,
+    )
+    assert done.returncode == 2
+    said, named = done.stderr.strip().split(": run pip install ")
+    assert said == "estragon: msgspec is not installed"
+    requirements = map(Requirement, metadata.requires("estragon") or [])
+    core = {line.name for line in requirements if line.marker is None}
+    assert set(named.split()) == core

@@ -75,6 +75,8 @@ var immunity_ticks: int
 var tag_ends_episode: bool
 ## The reward profile in force, by the names of rules.json.
 var weights: Dictionary[String, float] = {}
+## All reward profiles of the file: name to weights.
+var reward_profiles: Dictionary = {}
 
 
 ## Read the rules, with another rule set or reward profile if one is named.
@@ -101,6 +103,17 @@ static func of(
 	return rules
 
 
+## Take all weights from a reward profile; an error message, or "".
+func choose_rewards(profile: String) -> String:
+	if not reward_profiles.has(profile):
+		var names: String = ", ".join(reward_profiles.keys())
+		return "no reward profile '%s'; there are %s" % [profile, names]
+	reward_profile = profile
+	for weight: String in reward_profiles[profile]:
+		weights[weight] = reward_profiles[profile][weight]
+	return ""
+
+
 static func _failed(complaint: String) -> TagRules:
 	var rules: TagRules = TagRules.new()
 	rules.error = complaint
@@ -122,21 +135,18 @@ static func _missing(data: Variant) -> String:
 
 func _take(data: Dictionary, chosen_rules: String, chosen_rewards: String) -> void:
 	rule_set = chosen_rules if chosen_rules else str(data.rules)
-	reward_profile = chosen_rewards if chosen_rewards else str(data.rewards)
 	default_layout = data.layout
 	if not data.rule_sets.has(rule_set):
 		error = "no rule set '%s'; there are %s" % [rule_set, ", ".join(data.rule_sets.keys())]
 		return
-	if not data.reward_profiles.has(reward_profile):
-		var names: String = ", ".join(data.reward_profiles.keys())
-		error = "no reward profile '%s'; there are %s" % [reward_profile, names]
+	reward_profiles = data.reward_profiles
+	error = choose_rewards(chosen_rewards if chosen_rewards else str(data.rewards))
+	if error:
 		return
 	_take_world(data)
 	_take_agent(data.agent)
 	_take_eyes(data.eyes)
 	_take_episode(data)
-	for weight: String in data.reward_profiles[reward_profile]:
-		weights[weight] = data.reward_profiles[reward_profile][weight]
 
 
 func _take_world(data: Dictionary) -> void:

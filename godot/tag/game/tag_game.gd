@@ -3,8 +3,8 @@ extends TagStage
 ## The game: arenas on a centred grid, and a driver who commands the agents in them.
 ##
 ## Each decision is sense, decide, move, in that order, in whole ticks; no rule reads a clock.
-## Played by a person, bots and policies, by a server if `live` is wanted, or from Python when the
-## game was started with `--channel=PORT`.
+## Played by a person, bots and policies, by a server if one is wanted or found, or from Python when
+## the game was started with `--channel=PORT`.
 
 ## Free ground between two arenas.
 const SPACING_M: float = 4.0

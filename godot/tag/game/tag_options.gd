@@ -54,8 +54,21 @@ const SLOWEST: float = 0.1
 const FASTEST: float = 4.0
 const LONGEST_WAIT_SEC: float = 86400.0
 
+## Options that say nothing about who plays: with no others a server is looked for.
+const NEUTRAL: PackedStringArray = [
+	"server",
+	"server-wait",
+	"log-trajectories",
+	"data-root",
+	"replay",
+	"record",
+	"record-fps",
+]
+
 ## What is wrong with the options, or "".
 var error: String = ""
+## Whether the game looks for a server and lets it play, although nobody asked for one.
+var finds_server: bool = false
 
 var _values: Dictionary[String, String] = DEFAULTS.duplicate()
 
@@ -68,7 +81,9 @@ static func of_process() -> TagOptions:
 		var variable: String = VARIABLES.get(name, made)
 		if OS.has_environment(variable):
 			environment[name] = OS.get_environment(variable)
-	return of(OS.get_cmdline_user_args(), environment)
+	var options: TagOptions = of(OS.get_cmdline_user_args(), environment)
+	options.finds_server = OS.has_feature("editor") and options._is_neutral(environment)
+	return options
 
 
 ## Options from these words and settings.
@@ -115,6 +130,20 @@ func place(name: String) -> String:
 func data_folder(name: String) -> String:
 	var root: String = place("data-root")
 	return (root if root else "user://data").path_join(name)
+
+
+## Whether the game was started as the editor starts it: with nothing that says what it is for.
+##
+## Godot's own options have no "=": a word with one is a trainer's, such as --port=11008.
+func _is_neutral(environment: Dictionary[String, String]) -> bool:
+	for name: String in environment:
+		if not name in NEUTRAL:
+			return false
+	for word: String in OS.get_cmdline_args() + OS.get_cmdline_user_args():
+		if word.begins_with("--") and "=" in word:
+			if not word.trim_prefix("--").get_slice("=", 0) in NEUTRAL:
+				return false
+	return true
 
 
 func _take(word: String) -> void:

@@ -1,10 +1,11 @@
+@tool
 class_name RLEnv
 extends TagDriver
-## Live play: a server commands the agents and is told what came of it, in lockstep.
+## Live play: a server commands the agents and is told the results, in lockstep.
 ##
 ## Every decision asks once for all arenas, and nothing moves before the answer is there. Headless
-## the game waits for it; where somebody watches it draws on. Without a server bots play for whoever
-## watches. The numbers below change the rules only where they are changed: see RLSettings.
+## the game waits for it; in a window it keeps drawing. Without a server, bots and a person play.
+## Numbers that are not edited follow rules.json, and the Inspector shows them: see RLSettings.
 
 ## How long the headless game waits before it looks whether its time is over.
 const PATIENCE_SEC: float = 0.25
@@ -13,6 +14,13 @@ const IDLE_MSEC: int = 5
 const LONG_WAIT_SEC: float = 1.0
 ## Where somebody watches: how long all rest when the first arena's episode is over.
 const REST_TICKS: int = 60
+const MEANWHILE: String = "playing without it"
+const HINT: String = "estragon: no server at %s; `estragon serve` starts one, and its policy plays"
+## Other names of numbers.
+const ALIASES: Dictionary[String, String] = {
+	"tag_bonus": "win_bonus",
+	"progress_reward_scale": "distance_reward_scale",
+}
 
 ## The way to the server.
 @export var client: RLClient
@@ -23,46 +31,95 @@ const REST_TICKS: int = 60
 ## Whether the first agent begins as the seeker; if not, the second does.
 @export var ai_is_it: bool = true
 ## How long a decision lasts.
-@export_range(1, 60, 1, "suffix:ticks") var step_tick_interval: int = 3
+@export_range(1, 60, 1, "suffix:ticks") var step_tick_interval: int = -1:
+	get:
+		return _settings.number("step_tick_interval")
+	set(value):
+		_settings.edit("step_tick_interval", value)
 ## How long an episode lasts.
-@export_range(0.0, 600.0, 0.1, "or_greater", "suffix:s") var time_limit_sec: float = 10.0
+@export_range(0.0, 600.0, 0.1, "or_greater", "suffix:s") var time_limit_sec: float = NAN:
+	get:
+		return _settings.number("time_limit_sec")
+	set(value):
+		_settings.edit("time_limit_sec", value)
 ## Whether every episode is logged into the folder trajectories.
 @export var log_trajectories: bool = false
 ## Speak plain JSON, one agent at a time, for older Python bridges.
 @export var legacy_act_fallback: bool = false
 
 @export_group("Rewards")
+## The reward profile of rules.json that the numbers below come from. A number that you edit stays
+## as edited whatever the profile; its revert arrow takes the profile's value again.
+@export var rewards: String = "":
+	get:
+		return _settings.reward_profile()
+	set(value):
+		_settings.rewards = value
 ## For every metre that the agents come nearer: to the seeker, and from the hider.
-@export var distance_reward_scale: float = 0.14
-## To the seeker for every decision.
-@export var seeker_time_penalty: float = -0.005
-## To the hider for every decision.
-@export var runner_survival_bonus: float = 0.01
-## For a tag.
-@export var win_bonus: float = 10.0
-## To the hider when the time is up.
-@export var timeout_hider_bonus: float = 6.0
-## From the seeker when the time is up.
-@export var timeout_seeker_penalty: float = 6.0
-## To the hider for every decision on high ground.
-@export var high_ground_bonus: float = 0.1
-## To the seeker for a jump near the hider.
-@export var jump_near_bonus: float = 0.5
-
-## Another name of `win_bonus`.
-var tag_bonus: float:
+@export var distance_reward_scale: float = NAN:
 	get:
-		return win_bonus
+		return _settings.number("distance_reward_scale")
 	set(value):
-		win_bonus = value
+		_settings.edit("distance_reward_scale", value)
 ## Another name of `distance_reward_scale`.
-var progress_reward_scale: float:
+@export var progress_reward_scale: float = NAN:
 	get:
-		return distance_reward_scale
+		return _settings.number("distance_reward_scale")
 	set(value):
-		distance_reward_scale = value
+		_settings.edit("distance_reward_scale", value)
+## To the seeker for every decision; 0 or less.
+@export var seeker_time_penalty: float = NAN:
+	get:
+		return _settings.number("seeker_time_penalty")
+	set(value):
+		_settings.edit("seeker_time_penalty", value)
+## To the hider for every decision.
+@export var runner_survival_bonus: float = NAN:
+	get:
+		return _settings.number("runner_survival_bonus")
+	set(value):
+		_settings.edit("runner_survival_bonus", value)
+## To the seeker for a tag.
+@export var win_bonus: float = NAN:
+	get:
+		return _settings.number("win_bonus")
+	set(value):
+		_settings.edit("win_bonus", value)
+## Another name of `win_bonus`.
+@export var tag_bonus: float = NAN:
+	get:
+		return _settings.number("win_bonus")
+	set(value):
+		_settings.edit("win_bonus", value)
+## To the hider when the time is up.
+@export var timeout_hider_bonus: float = NAN:
+	get:
+		return _settings.number("timeout_hider_bonus")
+	set(value):
+		_settings.edit("timeout_hider_bonus", value)
+## From the seeker when the time is up.
+@export var timeout_seeker_penalty: float = NAN:
+	get:
+		return _settings.number("timeout_seeker_penalty")
+	set(value):
+		_settings.edit("timeout_seeker_penalty", value)
+## To the hider for every decision on high ground.
+@export var high_ground_bonus: float = NAN:
+	get:
+		return _settings.number("high_ground_bonus")
+	set(value):
+		_settings.edit("high_ground_bonus", value)
+## To the seeker for a jump near the hider.
+@export var jump_near_bonus: float = NAN:
+	get:
+		return _settings.number("jump_near_bonus")
+	set(value):
+		_settings.edit("jump_near_bonus", value)
+
 ## Seconds by the wall clock after which the game ends by itself; 0 for never.
-var train_duration: float = 0.0
+var train_duration: float:
+	get:
+		return _settings.number("train_duration")
 ## What the environment says, by the name of the export; the process's own unless set before.
 var variables: Dictionary[String, String] = RLSettings.of_process()
 ## How long an answer may take before the connection is given up.
@@ -70,7 +127,7 @@ var step_timeout_sec: float = 30.0
 ## Whether somebody watches, so that no frame may wait.
 var is_watched: bool = DisplayServer.get_name() != "headless"
 
-var _settings: RLSettings
+var _settings: RLSettings = RLSettings.new()
 var _options: TagOptions
 ## Bots and a person: for agents that the server does not play, and for when there is none.
 var _players: TagPlayers
@@ -86,21 +143,46 @@ var _has_results: bool = false
 var _is_commanded: bool = false
 var _rest_ticks: int = 0
 var _started_msec: int = 0
+var _has_hinted: bool = false
+## The connection whose loss was printed.
+var _lost_session: int = -1
 
 
-func _init() -> void:
-	_settings = RLSettings.new(self)
+## Save only what was edited, so that everything else follows rules.json.
+func _validate_property(property: Dictionary) -> void:
+	if property.name == "rewards":
+		property.hint = PROPERTY_HINT_ENUM
+		property.hint_string = ",".join(_settings.reward_profiles())
+	elif not property.name in RLSettings.NUMBERS and not property.name in ALIASES:
+		return
+	if property.name in ALIASES or not _is_edited(property.name):
+		property.usage &= ~PROPERTY_USAGE_STORAGE
+
+
+func _property_can_revert(property: StringName) -> bool:
+	return property == &"rewards" or ALIASES.has(property) or property in RLSettings.NUMBERS
+
+
+func _property_get_revert(property: StringName) -> Variant:
+	if not _is_edited(property):
+		return get(property)
+	return "" if property == &"rewards" else RLSettings.unset(ALIASES.get(property, property))
 
 
 ## Read the environment and change the rules accordingly; what is wrong, or "".
 func prepare(options: TagOptions, rules: TagRules) -> String:
 	_options = options
-	var complaint: String = _settings.take(variables)
-	return complaint if complaint else _settings.adjust(rules)
+	var complaint: String = _settings.take(self, variables)
+	return complaint if complaint else _settings.adjust(rules, options.text("rewards"))
 
 
-## Whether the server is to play at all.
+## Whether a server may play at all.
 func is_wanted() -> bool:
+	return _is_expected() or _options.finds_server
+
+
+## Whether a server is to play; if not, it plays when there is one.
+func _is_expected() -> bool:
 	return training_mode or _options.is_on("live")
 
 
@@ -111,7 +193,10 @@ func take_charge(of: TagGame) -> String:
 	for arena: TagArena in game.arenas:
 		_matches.append(arena.game)
 	_controlled = [true, control_all_agents]
-	game.person_plays = "nobody"
+	if _is_expected():
+		game.person_plays = "nobody"
+	elif not control_all_agents and game.person_plays != "nobody":
+		game.person_plays = "hider" if _matches[0].first_seeker == 0 else "seeker"
 	_players = TagPlayers.new()
 	add_child(_players)
 	_players.take_charge(game)
@@ -190,7 +275,7 @@ func _is_over() -> bool:
 		print("estragon: the %s s of AI_TRAIN_DURATION are over" % train_duration)
 		game.leave()
 		return true
-	if is_watched:
+	if is_watched or not _is_expected():
 		return false
 	var wait_sec: float = _options.real("server-wait")
 	if client.refusal:
@@ -204,9 +289,9 @@ func _is_over() -> bool:
 	return false
 
 
-## Bots play for whoever watches; headless there is nothing to play.
+## Bots and a person play; headless the game waits for a server that it was told to expect.
 func _go_without() -> bool:
-	if not is_watched:
+	if not is_watched and _is_expected():
 		OS.delay_msec(IDLE_MSEC)
 		return false
 	_is_commanded = false
@@ -263,12 +348,14 @@ func _action(index: int, agent: int) -> PackedFloat32Array:
 	return _players.action(index, agent)
 
 
-## Say on the picture how things are.
+## Show the state of the connection; a server that nobody started is not worth a line.
 func _tell_state() -> void:
 	if not is_watched:
 		return
+	if not _is_expected() and client.session == 0:
+		return
 	var waited_sec: float = _passed_sec(_asked_msec) if _is_asked else 0.0
-	game.note = client.describe("bots play")
+	game.note = client.describe("bots play" if _is_expected() else MEANWHILE)
 	if client.state == RLClient.State.READY and waited_sec > LONG_WAIT_SEC:
 		game.note = "connected: waiting for actions since %d s" % int(waited_sec)
 
@@ -276,14 +363,40 @@ func _tell_state() -> void:
 func _on_state_changed(state: RLClient.State) -> void:
 	var is_ready: bool = state == RLClient.State.READY
 	var player: String = "learner" if client.is_learning else "policy"
+	var before: Dictionary[String, String] = game.players.duplicate()
 	for agent: int in 2:
 		var role: String = "seeker" if agent == _matches[0].first_seeker else "hider"
 		var is_servers: bool = is_ready and _controlled[agent]
 		game.players[role] = player if is_servers else _players.name_of(role)
+	if game.players != before:
+		game.players_changed.emit()
 	if not _options.text("title"):
 		game.title = "live training" if is_ready and client.is_learning else "live"
-	if not is_watched and (is_ready or state == RLClient.State.WAITING):
-		print("estragon: " + client.describe("the game waits"))
+		if not is_ready and not _is_expected():
+			game.title = ""
+	if is_ready or state == RLClient.State.WAITING:
+		_print_state(is_ready)
+
+
+## A game that only looks for a server says once how to get one, then what it found and lost.
+func _print_state(is_ready: bool) -> void:
+	if _is_expected():
+		if not is_watched:
+			print("estragon: " + client.describe("the game waits"))
+		return
+	if not is_ready and client.session == 0 and not client.refusal:
+		if not _has_hinted:
+			print(HINT % client.url)
+		_has_hinted = true
+	elif is_ready or _lost_session != client.session:
+		_lost_session = -1 if is_ready else client.session
+		print("estragon: " + client.describe(MEANWHILE))
+
+
+func _is_edited(property: String) -> bool:
+	if property == "rewards":
+		return _settings.rewards != ""
+	return _settings.is_edited(ALIASES.get(property, property))
 
 
 func _passed_sec(since_msec: int) -> float:

@@ -1,8 +1,10 @@
+@tool
 class_name RLSettings
 extends RefCounted
-## What an RLEnv was set to: AI_* variables become its exports, and those change the rules.
+## The numbers of an RLEnv: AI_* variables over Inspector edits over the rules.
 ##
-## rules.json is the base. An export that was changed, or whose variable is set, replaces one value.
+## `number` is always the value in force. Before the game starts the rules are those of rules.json,
+## so the Inspector shows what the game will use.
 
 const SWITCHES: Array[String] = [
 	"control_all_agents",
@@ -26,20 +28,20 @@ const NUMBERS: Dictionary[String, Array] = {
 	"jump_near_bonus": [0.0, MOST],
 	"train_duration": [0.0, 1000.0 * MOST],
 }
-## Numbers that are no weight of a reward.
-const OTHERS: Array[String] = ["step_tick_interval", "time_limit_sec", "train_duration"]
+const WHOLE: Array[String] = ["step_tick_interval"]
+const UNSET_INT: int = -1
 
-var _env: RLEnv
-var _defaults: Dictionary[String, Variant] = {}
-## Set by a variable, whatever the value.
-var _set: Dictionary[String, bool] = {}
+## The reward profile that was chosen, or "" for the one that the rules name.
+var rewards: String = ""
 
-
-## To be made while the exports still have their defaults.
-func _init(env: RLEnv) -> void:
-	_env = env
-	for name: String in NUMBERS:
-		_defaults[name] = env.get(name)
+## The numbers that were set, by name; all others are as in the rules.
+var _edits: Dictionary[String, Variant] = {}
+## Which of them a variable has set.
+var _from_variables: Dictionary[String, bool] = {}
+## What is in force where nothing was set.
+var _rules: TagRules
+## Whether the rules are those of a game that has started.
+var _is_running: bool = false
 
 
 ## The variables of this process, by the name of the export that each sets.
@@ -55,47 +57,117 @@ static func variable(name: String) -> String:
 	return "AI_" + name.trim_prefix("ai_").to_upper()
 
 
-## Set exports; what is wrong with a value, or "".
-func take(values: Dictionary[String, String]) -> String:
+## The value in force.
+func number(name: String) -> Variant:
+	if _edits.has(name):
+		return _edits[name]
+	var rules: TagRules = _base()
+	match name:
+		"step_tick_interval":
+			return rules.decision_ticks
+		"time_limit_sec":
+			return rules.time_limit_sec
+		"train_duration":
+			return 0.0
+	var profile: String = rewards if rewards in rules.reward_profiles else rules.reward_profile
+	return float(rules.reward_profiles.get(profile, {}).get(name, NAN))
+
+
+## Replace a value of the rules, also by an equal one; `unset` takes the rules' own again.
+##
+## In a running game all but `step_tick_interval` count at once.
+func edit(name: String, value: Variant) -> void:
+	if is_unset(name, value):
+		_edits.erase(name)
+	else:
+		_edits[name] = value
+	if _is_running and name != "step_tick_interval":
+		var complaint: String = _put(name, number(name), _rules)
+		if complaint:
+			push_warning(complaint)
+
+
+func is_edited(name: String) -> bool:
+	return _edits.has(name)
+
+
+## The value that stands for "as in the rules"; it is never in force.
+static func unset(name: String) -> Variant:
+	return UNSET_INT if name in WHOLE else NAN
+
+
+static func is_unset(name: String, value: Variant) -> bool:
+	return value == UNSET_INT if name in WHOLE else is_nan(value)
+
+
+## The profile in force.
+func reward_profile() -> String:
+	return rewards if rewards else _base().reward_profile
+
+
+func reward_profiles() -> Array:
+	return _base().reward_profiles.keys()
+
+
+## Take the variables; an error message, or "".
+func take(env: RLEnv, values: Dictionary[String, String]) -> String:
 	for name: String in values:
 		var text: String = values[name]
 		if name in SWITCHES:
 			if not text.to_lower() in TagOptions.ON + TagOptions.OFF:
 				return "%s: expected 1 or 0, got '%s'" % [variable(name), text]
-			_env.set(name, text.to_lower() in TagOptions.ON)
+			env.set(name, text.to_lower() in TagOptions.ON)
 			continue
-		var is_whole: bool = typeof(_defaults[name]) == TYPE_INT
+		var is_whole: bool = name in WHOLE
 		if not (text.is_valid_int() if is_whole else text.is_valid_float()):
 			var kind: String = "a whole number" if is_whole else "a number"
 			return "%s: expected %s, got '%s'" % [variable(name), kind, text]
-		_env.set(name, text.to_int() if is_whole else text.to_float())
-		_set[name] = true
+		_from_variables[name] = true
+		_edits[name] = text.to_int() if is_whole else text.to_float()
 	return ""
 
 
-## Put what was changed into the rules; what is wrong with it, or "".
-func adjust(rules: TagRules) -> String:
-	for name: String in NUMBERS:
-		var value: float = _env.get(name)
-		var least: float = NUMBERS[name][0]
-		var most: float = NUMBERS[name][1]
-		if not (value >= least and value <= most):
-			return "%s: expected %s to %s, got %s" % [_label(name), least, most, value]
-		if _is_changed(name) and not name in OTHERS:
-			rules.weights[name] = value
-	if _is_changed("step_tick_interval"):
-		rules.decision_ticks = _env.step_tick_interval
-	if _is_changed("time_limit_sec"):
-		rules.time_limit_sec = _env.time_limit_sec
-		rules.limit_ticks = int(rules.time_limit_sec * rules.ticks_per_second + 0.5)
+## Put profile and numbers into the rules, unless the command line names a profile.
+func adjust(rules: TagRules, asked_rewards: String) -> String:
+	if rewards and not asked_rewards:
+		var complaint: String = rules.choose_rewards(rewards)
+		if complaint:
+			return "RLEnv.rewards: " + complaint
+	for name: String in _edits:
+		var complaint: String = _put(name, _edits[name], rules)
+		if complaint:
+			return complaint
 	if rules.limit_ticks < rules.decision_ticks:
 		return "%s: shorter than one decision" % _label("time_limit_sec")
+	_rules = rules
+	rewards = rules.reward_profile
+	_is_running = true
 	return ""
 
 
-func _is_changed(name: String) -> bool:
-	return _set.has(name) or _env.get(name) != _defaults[name]
+func _put(name: String, value: float, rules: TagRules) -> String:
+	var least: float = NUMBERS[name][0]
+	var most: float = NUMBERS[name][1]
+	if not (value >= least and value <= most):
+		return "%s: expected %s to %s, got %s" % [_label(name), least, most, value]
+	match name:
+		"step_tick_interval":
+			rules.decision_ticks = int(value)
+		"time_limit_sec":
+			rules.time_limit_sec = value
+			rules.limit_ticks = int(value * rules.ticks_per_second + 0.5)
+		"train_duration":
+			pass
+		_:
+			rules.weights[name] = value
+	return ""
+
+
+func _base() -> TagRules:
+	if not _rules:
+		_rules = TagRules.read()
+	return _rules
 
 
 func _label(name: String) -> String:
-	return variable(name) if _set.has(name) else "RLEnv." + name
+	return variable(name) if _from_variables.has(name) else "RLEnv." + name

@@ -31,6 +31,7 @@ class GodotArenas:
         rules: Rules,
         layouts: Sequence[Layout],
         seed: int = 0,
+        first_seeker: int = 0,
         rules_file: Path | None = None,
     ) -> None:
         """Start Godot with `count` arenas.
@@ -40,6 +41,7 @@ class GodotArenas:
             rules: the game; its rule set and reward profile are passed on.
             layouts: boxes; with several, every episode draws one.
             seed: of all random draws.
+            first_seeker: the agent that is "it" when an episode begins, 0 or 1.
             rules_file: the file the rules came from, where it is not the game's own.
         """
         self.rules, self.count = rules, count
@@ -47,9 +49,8 @@ class GodotArenas:
         self._folder = tempfile.TemporaryDirectory(prefix="estragon-arenas-")
         self._first_arena = 0
         try:
-            self._channel = Lockstep(
-                paths.godot_project(), self._options(layouts, seed, rules_file)
-            )
+            options = [*self._options(layouts, seed, rules_file), f"--first-seeker={first_seeker}"]
+            self._channel = Lockstep(paths.godot_project(), options)
             self._check_hello()
         except BaseException:
             self._folder.cleanup()

@@ -1,8 +1,10 @@
 """`estragon eval-episode`: one match, its log, a picture of its paths, and a film if wanted."""
 
+import contextlib
 import dataclasses
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,7 +17,11 @@ from estragon.options import optional, switched_on
 from estragon.progress import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from estragon.check.godot_arenas import GodotArenas
     from estragon.show.trajectories.trajectory import Trajectory
+    from estragon.tag.arenas import Arenas
     from estragon.tag.rules import Rules
 
 TRAINED = {
@@ -44,6 +50,8 @@ class EvalEpisode:
     or bot:chaser where there is none."""
     hider: Annotated[str | None, optional("WHO")] = None
     """The same, for the hider; by default trainer/policy_hider.npz, or bot:evader."""
+    engine: Literal["embedded", "godot"] = "embedded"
+    """Where it is played: in this process, or in real Godot, headless."""
     duration: Annotated[float | None, optional("SEC")] = None
     """Time limit of the match; by default as in rules.json."""
     start_role: Literal["seeker", "hider"] = "seeker"
@@ -88,7 +96,6 @@ class EvalEpisode:
     def play(self, folder: Path) -> Path:
         """Play the match; returns the file of its log."""
         from estragon.show.trajectories.log import TrajectoryLog
-        from estragon.tag.arenas import Arenas
         from estragon.tag.matches import play_batches
         from estragon.tag.players import load_player
 
@@ -99,18 +106,43 @@ class EvalEpisode:
         }
         seeker = load_player(names["seeker"], rules, "seeker")
         hider = load_player(names["hider"], rules, "hider")
-        first_seeker = 0 if self.start_role == "seeker" else 1
-        arenas = Arenas(
-            1, rules=rules, layout=self.layout, seed=self.seed, first_seeker=first_seeker, threads=1
-        )
         log = TrajectoryLog(
             folder,
-            engine="embedded",
+            engine=self.engine,
             players={"seeker": names["seeker"], "hider": names["hider"]},
             most=1,
         )
-        play_batches(seeker, hider, 1, lambda _: (arenas, arenas.reset()), watcher=log)
+        with self._arenas(rules) as arenas:
+            play_batches(seeker, hider, 1, lambda _: (arenas, arenas.reset()), watcher=log)
         return log.written[0]
+
+    @contextlib.contextmanager
+    def _arenas(self, rules: "Rules") -> "Iterator[Arenas | GodotArenas]":
+        """One arena, in the engine that was asked for."""
+        from estragon.tag.arenas import Arenas
+        from estragon.tag.layout import load_layouts
+
+        layouts = load_layouts(self.layout or rules.layout, rules)
+        first_seeker = 0 if self.start_role == "seeker" else 1
+        if self.engine == "embedded":
+            yield Arenas(
+                1, rules=rules, layout=layouts, seed=self.seed, first_seeker=first_seeker, threads=1
+            )
+            return
+        from estragon.check.godot_arenas import GodotArenas
+
+        with tempfile.TemporaryDirectory(prefix="estragon-") as folder:
+            file = Path(folder, "rules.json")
+            file.write_bytes(msgspec.json.encode(rules))
+            with GodotArenas(
+                1,
+                rules=rules,
+                layouts=layouts,
+                seed=self.seed,
+                first_seeker=first_seeker,
+                rules_file=file,
+            ) as arenas:
+                yield arenas
 
     def _rules(self) -> "Rules":
         from estragon.tag.rules import load_rules

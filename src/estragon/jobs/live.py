@@ -67,6 +67,8 @@ class Live:
     """As for train tag."""
     rules: Annotated[str | None, optional("NAME")] = None
     """seek or transfer; by default as in rules.json."""
+    rewards: Annotated[str | None, optional("NAME")] = None
+    """A reward profile of rules.json: default or classic; by default as in rules.json."""
     seed: int = 0
     """Of spawns and of what is drawn."""
     port: int = PORT
@@ -140,7 +142,7 @@ class Live:
         from estragon.tag.layout import load_layouts
         from estragon.tag.rules import load_rules
 
-        rules = load_rules(rules=self.rules)
+        rules = load_rules(rules=self.rules, rewards=self.rewards)
         layouts = load_layouts(self.layout or rules.layout, rules)
         return Task(rules, layouts, self.seed, "both", LEAGUE)
 
@@ -204,6 +206,7 @@ class Live:
             f"--arenas={1 if self.watch else self.arenas}",
             f"--seed={session.task.seed}",
             f"--rules={session.task.rules.rules}",
+            f"--rewards={session.task.rules.rewards}",
         ]
         about = json.loads(session.folder.metadata.read_text(encoding="utf-8"))
         options += [f"--layout={about['layout']}"] if about["layout"] else []

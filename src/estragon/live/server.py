@@ -249,11 +249,12 @@ class LiveServer:
     def _log_hello(self, conversation: Conversation) -> None:
         if (hello := conversation.hello) is not None:
             self._log.info(
-                "client %d is %r: %d arenas, observations of %d, %s",
+                "client %d is %r: %d arenas, observations of %d, rewards %r, %s",
                 conversation.number,
                 hello.client[:LONGEST_REASON],
                 hello.arenas,
                 hello.observation_size,
+                hello.rewards[:LONGEST_REASON],
                 "binary" if hello.encoding == "binary" else "JSON",
             )
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from estragon.check.user_data import game_folders, played_folders
+from estragon.check.user_data import played_folders
 from estragon.cli import main
+from estragon.godot.user_folders import own_folders
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_the_places_on_linux(home: Path, tmp_path: Path, monkeypatch: pytest.Mon
     ]
     games = [old_game(place / "godot" / "app_userdata" / "Estragon") for place in places]
     assert played_folders() == games
-    assert game_folders() == games
+    assert own_folders(os.environ) == games
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="bash")

@@ -12,9 +12,9 @@ import tyro
 from estragon import paths
 from estragon.check.machine_report import report_machine
 from estragon.check.redact import Redactor
-from estragon.check.user_data import game_folders
 from estragon.errors import UserError
 from estragon.files import write_new
+from estragon.godot.user_folders import own_folders
 from estragon.options import optional
 
 LOGS = Path("trainer", "logs")
@@ -127,7 +127,7 @@ def _add_newest(bundle: Bundle, files: Iterable[Path], most: int, kind: str, siz
 def _logs_near(folder: Path, root: Path) -> list[Path]:
     """Logs of training here and, as the game keeps them itself, of the game."""
     logs = [*(root / LOGS).rglob("*.log"), *(root / "debug").glob("*/*.log")]
-    for game in game_folders():
+    for game in own_folders(os.environ):
         logs += (game / "logs").glob("*.log")
     return [log for log in logs if not log.absolute().is_relative_to(folder.absolute())]
 

@@ -24,6 +24,8 @@ const WATCHED_PATIENCE_USEC: int = 8000
 ## After so long without an agent people are told.
 const LONELY_TICKS: int = 300
 
+static var _rl_is_announced: bool = false
+
 ## Who controls the agents that do not say it themselves.
 ## It may be set while the game runs.
 @export var control_mode: ControlModes = ControlModes.TRAINING:
@@ -83,6 +85,9 @@ func _enter_tree() -> void:
 	_arguments = Arguments.read()
 	if "env_seed" in _arguments:
 		seed(_arguments["env_seed"].to_int())
+	if not _rl_is_announced:
+		_rl_is_announced = true
+		get_tree().physics_frame.connect(_rl_announce, CONNECT_ONE_SHOT)
 
 
 func _ready() -> void:
@@ -135,6 +140,19 @@ func _input(event: InputEvent) -> void:
 		if overlay_key and event is InputEventKey and event.keycode == overlay_key:
 			if _is_watched and event.is_pressed() and not event.is_echo():
 				_toggle_overlay()
+
+
+## Print once per game that Sync runs; in the first tick, when all nodes are ready.
+func _rl_announce() -> void:
+	var mode: ControlModes = control_mode
+	if "onnx_model_path" in _arguments:
+		mode = ControlModes.ONNX_INFERENCE
+	print(
+		(
+			"[Godot RL Agents] Sync node initialized: %s mode, port %s"
+			% [ControlModes.find_key(mode).to_lower(), _arguments.get("port", str(port))]
+		)
+	)
 
 
 func _toggle_overlay() -> void:

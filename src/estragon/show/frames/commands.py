@@ -118,8 +118,7 @@ def usual_folder() -> Path:
 
 
 def frames_folder() -> Path:
-    """Where frames are found: the data folder, what was imported there, Godot's user folders.
-    """
+    """Where frames are found: data folder, what was imported there, Godot's user folders."""
     usual = usual_folder()
     if frames_in(usual):
         return usual

@@ -13,7 +13,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from estragon import paths
-from estragon.cli import main
+from estragon.cli import VERBS, main
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.godot.rl.connect import INTRODUCTION
@@ -177,6 +177,32 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             headings = re.findall(r"^#+ (.*)$", linked.read_text(), re.MULTILINE)
             slugs = {re.sub(r"[^\w -]", "", text).lower().replace(" ", "-") for text in headings}
             assert heading in slugs, target
+
+
+def named_commands() -> dict[tuple[str, ...], list[tuple[str, str]]]:
+    """Commands within sentences and tables: the verb, then pages and the options they give it."""
+    found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        for command in re.findall(r"`estragon ([a-z][^`]*)`", text):
+            words = command.split()
+            verb = next((tuple(words[:n]) for n in (2, 1) if tuple(words[:n]) in VERBS), None)
+            if verb is None:
+                assert any(known[0] == words[0] for known in VERBS), f"{page.name}: {command}"
+                continue
+            options = re.findall(r"(?<!\S)(--?[a-z][\w-]*)", command)
+            found.setdefault(verb, []).extend((page.name, option) for option in options)
+    return found
+
+
+@pytest.mark.parametrize("verb", named_commands(), ids=" ".join)
+def test_every_option_named_in_the_text_exists(
+    verb: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*verb, "--help"]) == 0
+    known = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", capsys.readouterr().out)) | {"--debug"}
+    unknown = [(page, option) for page, option in named_commands()[verb] if option not in known]
+    assert unknown == []
 
 
 def test_the_readme_shows_the_two_commands() -> None:

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from estragon import __version__, paths
-from estragon.check.debug_bundle import LARGEST_LOG, LARGEST_POLICY, NEWEST_TRAJECTORIES
+from estragon.check.debug_bundle import (
+    ALL_VIDEOS,
+    LARGEST_LOG,
+    LARGEST_POLICY,
+    LARGEST_VIDEO,
+    NEWEST_TRAJECTORIES,
+)
 from estragon.cli import main
 
 SECRET = "hunter2-hunter2"
@@ -58,9 +64,20 @@ def test_everything_is_taken_along(here: Path, capsys: pytest.CaptureFixture[str
     written("debug/20250101-000000/godot_round1.log", "round 1\n")
     for number in range(NEWEST_TRAJECTORIES + 2):
         written(f"data/trajectories/ep_{number}.jsonl", age_sec=number)
+    for name in ("reward.png", "policy_loss.png"):
+        written(f"charts/{name}", name)
+    written("learn_progress-20250101-000000.mp4", "film")
+    written("data/match.mp4", "frames")
+    written("data/trajectories/ep_0.mp4", "episode")
+    written("holiday.mp4", "private")
     assert main(["collect-debug"]) == 0
     (folder,) = [path for path in Path("debug").iterdir() if path.name != "20250101-000000"]
     assert files_in(folder) == [
+        "charts/policy_loss.png",
+        "charts/reward.png",
+        "encodes/ep_0.mp4",
+        "encodes/match.mp4",
+        "films/learn_progress-20250101-000000.mp4",
         "logs/godot_round1.log",
         "logs/server.log",
         "metadata.txt",
@@ -109,6 +126,9 @@ def test_what_is_missing_is_said(here: Path, capsys: pytest.CaptureFixture[str])
         "gone.log",
         "any logs",
         "any trajectories",
+        "any charts",
+        "any films",
+        "any encodes",
     ):
         assert f"not found: {what}" in said
     assert Path("bundle", "metadata.txt").read_text().splitlines()[-len(said) + 1 :] == said[1:]
@@ -147,8 +167,30 @@ def test_long_logs_are_cut_and_large_policies_left_out(
     assert kept[1:] == lines[-len(kept) + 1 :]
     said = capsys.readouterr().out
     assert f"cut: {log}: " in said
-    assert "not taken along: trainer/policy.pt: larger than 16 MB" in said
+    assert "not taken along: trainer/policy.pt: 16.0 MB, at most 16 MB fit" in said
     assert not Path("bundle", "policies", "policy.pt").exists()
+
+
+def test_films_are_bounded_one_by_one_and_together(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = [LARGEST_VIDEO // 2, LARGEST_VIDEO + 1, LARGEST_VIDEO, LARGEST_VIDEO, 7]
+    for age, size in enumerate(sizes):
+        film = written(f"learn_progress-{age}.mp4", "", age_sec=age)
+        with film.open("wb") as stream:
+            stream.truncate(size)
+        os.utime(film, (1e9 - age, 1e9 - age))
+    assert main(["collect-debug", "bundle"]) == 0
+    kept = [Path("bundle", "films", f"learn_progress-{number}.mp4") for number in (0, 2, 4)]
+    assert sorted(Path("bundle", "films").iterdir()) == kept
+    assert sum(film.stat().st_size for film in kept) <= ALL_VIDEOS
+    left_out = [
+        "not taken along: learn_progress-1.mp4: 32.0 MB, at most 32 MB fit",
+        "not taken along: learn_progress-3.mp4: 32.0 MB, at most 16 MB fit",
+    ]
+    metadata = Path("bundle", "metadata.txt").read_text().splitlines()
+    assert [line for line in metadata if line.startswith("not taken along")] == left_out
+    assert set(left_out) <= set(capsys.readouterr().out.splitlines())
 
 
 def test_what_lies_there_already_stays(here: Path) -> None:

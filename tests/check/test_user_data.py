@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from estragon.check.user_data import game_folders, played_folders
+from estragon import paths
+from estragon.check.user_data import played_folders
 from estragon.cli import main
+from estragon.godot.user_folders import OWN_PROJECT, own_folders
 
 
 @pytest.fixture
@@ -128,7 +130,9 @@ def test_the_places_on_linux(home: Path, tmp_path: Path, monkeypatch: pytest.Mon
     ]
     games = [old_game(place / "godot" / "app_userdata" / "Estragon") for place in places]
     assert played_folders() == games
-    assert game_folders() == games
+    assert own_folders(os.environ) == games
+    settings = (paths.godot_project() / "project.godot").read_text()
+    assert f'config/name="{OWN_PROJECT}"' in settings
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="bash")

@@ -12,6 +12,7 @@ var _onnx_importer: EditorImportPlugin = ONNX_IMPORTER.new()
 
 func _enter_tree() -> void:
 	add_import_plugin(_onnx_importer)
+	print("[Godot RL Agents] Plugin loaded")
 
 
 func _exit_tree() -> void:

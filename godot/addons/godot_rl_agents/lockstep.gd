@@ -22,6 +22,8 @@ const NEEDS_JSON: Array[StringName] = [
 	&"_set_agent_actions",
 ]
 
+static var _is_announced: bool = false
+
 ## Whether to start by itself.
 var is_armed: bool = false
 var crew: RLAddon.Crew
@@ -89,6 +91,8 @@ func tick() -> void:
 	if _is_waiting:
 		_listen()
 		return
+	if not _is_announced:
+		_announce()
 	RLAddon.Episode.pay()
 	RLAddon.Episode.tick += 1
 	if not _has_begun and not _sync.initialized and not _begin():
@@ -112,11 +116,7 @@ func tick() -> void:
 
 ## Find out who is here, and give everyone their place.
 func muster() -> void:
-	var typed: Dictionary[String, String] = RLAddon.Arguments.read()
-	if "onnx_model_path" in typed and not _has_taken_model:
-		_has_taken_model = true
-		_sync.onnx_model_path = RLAddon.Arguments.path(typed["onnx_model_path"])
-		_sync.control_mode = Sync.ControlModes.ONNX_INFERENCE
+	_take_model_argument()
 	crew.begin_muster()
 	_sync._get_agents()
 	crew.place()
@@ -191,6 +191,14 @@ func take_input(event: InputEvent) -> void:
 			_toggle_overlay()
 
 
+## Print once per game that Sync runs.
+func _announce() -> void:
+	_is_announced = true
+	_take_model_argument()
+	var mode: String = Sync.ControlModes.find_key(_sync.control_mode).to_lower()
+	print("[Godot RL Agents] Sync node initialized: %s mode, port %d" % [mode, _sync._get_port()])
+
+
 func _begin() -> bool:
 	if not is_armed:
 		return false
@@ -201,6 +209,15 @@ func _begin() -> bool:
 	_has_begun = true
 	_sync._initialize()
 	return true
+
+
+## `--onnx_model_path=` overrides what the scene says, once.
+func _take_model_argument() -> void:
+	var typed: Dictionary[String, String] = RLAddon.Arguments.read()
+	if "onnx_model_path" in typed and not _has_taken_model:
+		_has_taken_model = true
+		_sync.onnx_model_path = RLAddon.Arguments.path(typed["onnx_model_path"])
+		_sync.control_mode = Sync.ControlModes.ONNX_INFERENCE
 
 
 func _toggle_overlay() -> void:

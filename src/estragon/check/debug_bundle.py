@@ -12,22 +12,25 @@ import tyro
 from estragon import paths
 from estragon.check.machine_report import report_machine
 from estragon.check.redact import Redactor
-from estragon.check.user_data import game_folders
 from estragon.errors import UserError
 from estragon.files import write_new
+from estragon.godot.user_folders import own_folders
 from estragon.options import optional
 
 LOGS = Path("trainer", "logs")
 RUN_FILES = ("metrics.csv", "metadata.json", "strength.csv", "cross_play.json", "summary.json")
 POLICIES = ("policy", "policy_seeker", "policy_hider")
 LARGEST_TEXT, LARGEST_LOG, LARGEST_POLICY = 4 * 2**20, 2**18, 16 * 2**20
-"""Bytes; of longer text the end is kept, a longer policy is left out."""
+LARGEST_CHART, LARGEST_VIDEO = 4 * 2**20, 32 * 2**20
+"""Bytes; of longer text the end is kept, a larger binary file is left out."""
+ALL_CHARTS, ALL_VIDEOS = 16 * 2**20, 64 * 2**20
+"""Bytes of all files of a kind; the newest are kept."""
 NEWEST_LOGS, NEWEST_TRAJECTORIES = 8, 5
 
 
 @dataclasses.dataclass(frozen=True)
 class CollectDebug:
-    """Put versions, settings, metrics, policies, logs and matches into one folder.
+    """Put versions, settings, metrics, policies, logs, matches, charts and films into one folder.
 
     Secrets are taken out. What is missing is said, and never an error.
     """
@@ -74,15 +77,24 @@ class Bundle:
 
         self._add(source, name, read)
 
-    def add_policy(self, source: Path, name: str) -> None:
-        """A policy, unless it is larger than any of ours."""
+    def add_binary(self, source: Path, name: str, most: int) -> int:
+        """A file as it is, unless it is larger than `most` bytes; returns the bytes added."""
 
         def read() -> bytes:
-            if source.stat().st_size > LARGEST_POLICY:
-                raise UserError(f"larger than {LARGEST_POLICY >> 20} MB")
+            if (size := source.stat().st_size) > most:
+                raise UserError(f"{size / 2**20:.1f} MB, at most {most / 2**20:.4g} MB fit")
             return source.read_bytes()
 
+        before = len(self.written)
         self._add(source, name, read)
+        return sum(path.stat().st_size for path in self.written[before:])
+
+    def add_newest_binaries(
+        self, files: Iterable[Path], kind: str, *, each: int, together: int
+    ) -> None:
+        """Files as they are, the newest first, as long as all of them fit."""
+        for path in _newest_first(files):
+            together -= self.add_binary(path, f"{kind}/{path.name}", min(each, together))
 
     def _add(self, source: Path, name: str, read: Callable[[], bytes]) -> None:
         if source.absolute().is_relative_to(self.folder.absolute()):
@@ -105,29 +117,46 @@ def collect(folder: Path, extra_logs: dict[str, Path | None], root: Path = Path(
     for policy in POLICIES:
         for suffix in (".npz", ".pt"):
             name = f"{policy}{suffix}"
-            bundle.add_policy(root / "trainer" / name, f"policies/{name}")
+            bundle.add_binary(root / "trainer" / name, f"policies/{name}", LARGEST_POLICY)
     for what, log in extra_logs.items():
         if log is not None:
             bundle.add_text(log, f"logs/{what}.log", LARGEST_LOG)
     _add_newest(bundle, _logs_near(folder, root), NEWEST_LOGS, "logs", LARGEST_LOG)
     matches = paths.trajectories_folder().glob("*.jsonl")
     _add_newest(bundle, matches, NEWEST_TRAJECTORIES, "trajectories", LARGEST_TEXT)
+    _add_pictures(bundle, root)
     _write_metadata(bundle, run)
     return bundle
 
 
 def _add_newest(bundle: Bundle, files: Iterable[Path], most: int, kind: str, size: int) -> None:
-    dated = sorted(((_changed(path), path) for path in files), reverse=True)
-    for _, path in dated[:most]:
+    newest = _newest_first(files)
+    for path in newest[:most]:
         bundle.add_text(path, f"{kind}/{path.name}", size)
-    if not dated:
+    if not newest:
         bundle.missing.append(f"not found: any {kind}")
+
+
+def _add_pictures(bundle: Bundle, root: Path) -> None:
+    """Charts, films of training, and videos made of frames and of matches."""
+    data = paths.data_root()
+    videos = [*data.glob("*.mp4"), *paths.trajectories_folder().glob("*.mp4")]
+    kinds = {
+        "charts": ((root / "charts").glob("*.png"), LARGEST_CHART, ALL_CHARTS),
+        "films": (root.glob("learn_progress-*.mp4"), LARGEST_VIDEO, ALL_VIDEOS),
+        "encodes": (videos, LARGEST_VIDEO, ALL_VIDEOS),
+    }
+    for kind, (found, each, together) in kinds.items():
+        if files := list(found):
+            bundle.add_newest_binaries(files, kind, each=each, together=together)
+        else:
+            bundle.missing.append(f"not found: any {kind}")
 
 
 def _logs_near(folder: Path, root: Path) -> list[Path]:
     """Logs of training here and, as the game keeps them itself, of the game."""
     logs = [*(root / LOGS).rglob("*.log"), *(root / "debug").glob("*/*.log")]
-    for game in game_folders():
+    for game in own_folders(os.environ):
         logs += (game / "logs").glob("*.log")
     return [log for log in logs if not log.absolute().is_relative_to(folder.absolute())]
 
@@ -149,6 +178,10 @@ def _write_metadata(bundle: Bundle, run: Path) -> None:
     text = "\n".join(lines) + "\n"
     data = text.encode(errors="backslashreplace")
     bundle.written.append(write_new(bundle.folder / "metadata.txt", data))
+
+
+def _newest_first(files: Iterable[Path]) -> list[Path]:
+    return [path for _, path in sorted(((_changed(path), path) for path in files), reverse=True)]
 
 
 def _changed(path: Path) -> float:

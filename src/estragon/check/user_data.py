@@ -7,24 +7,21 @@ import dataclasses
 import filecmp
 import glob
 import os
-import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 from estragon import paths
 from estragon.errors import UserError
 from estragon.files import write_new
-from estragon.godot.user_folders import private_user_folders
+from estragon.godot.user_folders import app_userdata_roots, project_folders
 from estragon.options import optional
 
-OWN_PROJECT = "Estragon"
 KINDS = {"trajectories": "*.jsonl", "frames": "*.png", "logs": "*.log"}
 """What is copied: a folder of each name, and the files in it that look like this."""
 TELLTALES = ("trajectories", "frames")
 """A game that has one of these is taken for ours; every game has logs."""
-FLATPAK = Path(".var", "app", "org.godotengine.Godot", "data")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +40,7 @@ class MigrateUserData:
             raise UserError(f"--from {self.source}: no such folder")
         games = played_folders() if self.source is None else [self.source]
         if not any(True for game in games for _ in _files_of(game)):
-            looked = _roots(os.environ) if self.source is None else games
+            looked = app_userdata_roots(os.environ) if self.source is None else games
             print(f"nothing to import from {', '.join(map(str, looked))}")
             return
         for game in games:
@@ -80,35 +77,8 @@ def _is_copied(file: Path, copy: Path) -> bool:
 
 def played_folders() -> list[Path]:
     """The user folders of games that left matches or frames."""
-    games = [game for root in _roots(os.environ) for game in sorted(_folders_in(root))]
+    games = project_folders(os.environ)
     return [game for game in games if any(kind in TELLTALES for kind, _, _ in _files_of(game))]
-
-
-def game_folders() -> list[Path]:
-    """Where our own game keeps its things, as far as such folders are there."""
-    games = (root / OWN_PROJECT for root in _roots(os.environ))
-    return [game for game in games if game.is_dir()]
-
-
-def _roots(environment: Mapping[str, str]) -> list[Path]:
-    """Where Godot has a folder for each project."""
-    home = Path.home()
-    if sys.platform == "win32":
-        data = [Path(environment.get("APPDATA") or home / "AppData" / "Roaming") / "Godot"]
-    elif sys.platform == "darwin":
-        data = [home / "Library" / "Application Support" / "Godot"]
-    else:
-        private = Path(private_user_folders(environment)["XDG_DATA_HOME"])
-        shared = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
-        data = [folder / "godot" for folder in (shared, home / FLATPAK, private)]
-    return [folder / "app_userdata" for folder in data]
-
-
-def _folders_in(root: Path) -> list[Path]:
-    try:
-        return [path for path in root.iterdir() if path.is_dir()]
-    except OSError:
-        return []
 
 
 def _files_of(game: Path) -> Iterator[tuple[str, Path, Path]]:

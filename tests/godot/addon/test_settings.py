@@ -80,3 +80,30 @@ def test_speed_up_in_real_time_and_never_under_fixed_fps(counter: Path, tmp_path
             peer.step(*IDLE)
         peer.say(type="call", method="tell_pace")
         assert peer.hear()["returns"] == [[1.0, 60]]
+
+
+def test_the_addon_says_once_that_it_is_loaded_and_that_sync_has_started(
+    counter: Path, tmp_path: Path
+) -> None:
+    with playing(counter, tmp_path, "--agents=2") as peer:
+        peer.greet("binary1")
+        peer.reset()
+        peer.step(*IDLE, *IDLE)
+        port = peer.connection.getsockname()[1]
+    said = _announced(peer.process.log_file)
+    assert said == [f"Sync node initialized: training mode, port {port}"]
+    words = ["--headless", "--path", str(counter), "--fixed-fps", "60", "--mode=0", "--quit=6"]
+    with GodotProcess(words, folder=tmp_path / "played") as process:
+        assert process.wait("its end", 30.0) == 0
+        assert _announced(process.log_file) == ["Sync node initialized: human mode, port 11008"]
+    words = ["--headless", "--path", str(counter), "--import"]
+    with GodotProcess(words, folder=tmp_path / "editor") as process:
+        assert process.wait("the import", 60.0) == 0
+        assert _announced(process.log_file) == ["Plugin loaded"]
+
+
+def _announced(log: Path) -> list[str]:
+    mark = "[Godot RL Agents] "
+    assert log.is_file()
+    lines = log.read_text().splitlines()
+    return [line.removeprefix(mark) for line in lines if line.startswith(mark)]

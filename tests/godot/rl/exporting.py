@@ -33,7 +33,7 @@ export_path=""
 
 [preset.0.options]
 
-custom_template/release="{template}"
+custom_template/release=""
 binary_format/embed_pck=true
 binary_format/architecture="x86_64"
 """
@@ -96,7 +96,10 @@ def _libraries() -> Path:
 
 
 def _export(project: Path, how: str, target: Path) -> Path:
-    (project / "export_presets.cfg").write_text(PRESETS.format(template=template()))
+    presets = project / "export_presets.cfg"
+    text = presets.read_text() if presets.exists() else PRESETS
+    line = 'custom_template/release="'
+    presets.write_text(text.replace(f'{line}"', f'{line}{template()}"', 1))
     words: list[str | Path] = ["--headless", "--path", project, how, "Linux", target]
     env = private_user_folders(dict(os.environ))  # it is the editor, which saves its settings
     with GodotProcess(words, folder=project / ".godot", name="export", env=env) as process:

@@ -1,6 +1,7 @@
 """`estragon godot probe` on games of every kind: what it reports, and what it finds suspicious."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,22 @@ def test_a_new_game(new_game: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert found["episodes"] == found["episodes_terminated"] + found["episodes_truncated"]
     assert found["episodes_terminated"] > found["episodes_truncated"] > 0
     assert 3 <= found["episode_length_mean"] <= 4
-    (warning,) = [text for text in found["warnings"] if "as large as" in text]
-    assert "policy0: observation 'obs'" in warning
+    about_obs, about_rewards = [text for text in found["warnings"] if "as large as" in text]
+    assert "policy0: observation 'obs'" in about_obs
+    assert about_rewards == "rewards are as large as 104: about -1 to 1 is learnt best"
     assert not any("older addon" in text for text in found["warnings"])
     shown = capsys.readouterr().out
     assert "agents      4 (policy0 × 2, policy1 × 2)" in shown
     assert "policy0 sees obs box 5; does move continuous 2" in shown
+    shares = [found[f"time_{where}"] for where in ("in_game", "on_wire", "in_python")]
+    assert sum(shares) == pytest.approx(1.0, abs=0.01)
+    assert min(shares) > 0.0
+    assert found["step_ms"] == pytest.approx(1e3 * found["seconds"] / found["steps"], rel=0.1)
+    for name in ("time        ", "observes    policy0 obs: ", "rewards     1 to 104, mean "):
+        assert f"\n{name}" in shown
+    if sys.platform == "linux":
+        assert 5 < found["game_memory_mb"] < 500
+        assert abs(found["game_memory_growth_mb"]) < 32
 
 
 def test_an_old_game(old_game: Path, tmp_path: Path) -> None:
@@ -64,6 +75,16 @@ def test_what_cannot_be_probed(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["godot", "probe", str(tmp_path / "none")]) == 2
     assert main(["godot", "probe", str(tmp_path), "--seconds", "0"]) == 2
     assert capsys.readouterr().err.count("\n") == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_game_that_keeps_taking_memory_is_suspicious(new_game: Path) -> None:
+    leaking = new_game.with_name("leaking")
+    leaking.write_text(f'#!/bin/sh\nexec "{new_game}" "$@" --fault=leak --at=3\n')
+    leaking.chmod(0o755)
+    found = GodotProbe(str(leaking), seconds=0.3).probe()
+    assert found["game_memory_growth_mb"] > 32
+    assert any("memory grew by" in text for text in found["warnings"])
 
 
 def test_masks_are_obeyed(new_game: Path) -> None:
@@ -132,3 +153,27 @@ def test_episodes_of_one_step_are_suspicious() -> None:
     for step in range(20):
         game.tell([[step], [step]], reward=step, state=TERMINATED)
     assert game.findings.warnings() == ["every episode lasted one step: is `done` ever set back?"]
+
+
+def test_sparse_large_and_tiny_numbers_are_suspicious() -> None:
+    game = Told({"obs": {"size": [1], "space": "box"}}, agents=1)
+    for step in range(2000):
+        game.tell([[step * 1e-6]], reward=250.0 * (step == 7), state=TERMINATED * (step % 9 == 8))
+    assert game.findings.warnings() == [
+        "p: observation 'obs' is at most 0.001999: about -1 to 1 is learnt best",
+        "only 1 of 2000 rewards were not 0: add smaller rewards on the way to the goal",
+        "rewards are as large as 250: about -1 to 1 is learnt best",
+    ]
+
+
+def test_the_numbers() -> None:
+    game = Told({"obs": {"size": [3], "space": "box"}}, agents=1)
+    for step, reward in enumerate([0.0, 1.0, 0.0, -2.0]):
+        game.tell([[0.5, step, -step]], reward=reward, state=TERMINATED * (step in (0, 3)))
+    found = game.findings.summary()
+    assert found["observations"] == [
+        {"policy": "p", "key": "obs", "size": 3, "min": -3.0, "max": 3.0, "constant": 1}
+    ]
+    assert (found["reward_mean"], found["reward_nonzero"]) == (-0.25, 0.5)
+    assert found["reward_std"] == pytest.approx(np.std([0, 1, 0, -2]))
+    assert (found["episode_length_min"], found["episode_length_max"]) == (1, 3)

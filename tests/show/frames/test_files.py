@@ -1,6 +1,9 @@
 """Frames are whole, of one size and without a gap, or the one that is not is named."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from PIL import Image
 from estragon.cli import main
 from estragon.errors import UserError
 from estragon.files import write_json
+from estragon.godot.user_folders import app_userdata_roots
 from estragon.show.frames.files import (
     MANIFEST,
     encode_frames,
@@ -142,3 +146,65 @@ def test_the_command_names_a_missing_frame(
     assert "frame_000002.png is missing" in error
     assert error.count("\n") == 1
     assert not film.exists()
+
+
+@pytest.fixture
+def user_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where this platform's Godot keeps `user://` of all projects, and an empty folder to be in."""
+    for name in ("AI_DATA_ROOT", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HOME", "USERPROFILE", "APPDATA", "ESTRAGON_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return app_userdata_roots(os.environ)[0]
+
+
+@pytest.mark.parametrize(
+    ("nearer", "farther"),
+    [
+        ("Estragon/data/frames", "AI Tag Game/frames"),
+        ("Estragon/frames/monday", "AI Tag Game/data/frames"),
+        ("AI Tag Game/frames", "Chess/screenshots"),
+    ],
+)
+def test_frames_in_the_user_folder_of_godot_are_found(
+    user_folders: Path, nearer: str, farther: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_frames(user_folders / nearer, 4)
+    os.utime(frame_path(user_folders / nearer, 0), (1e9, 1e9))
+    write_frames(user_folders / farther, 7)
+    assert main(["encode", "--output", "film.mp4"]) == 0
+    said = capsys.readouterr().out
+    assert f"no frames in {Path('data', 'frames')}; using {user_folders / nearer}\n" in said
+    assert "wrote film.mp4: 4 frames" in said
+
+
+def test_frames_in_the_data_folder_come_first(
+    user_folders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_frames(user_folders / "Estragon" / "frames", 3)
+    write_frames(Path("data", "_imported", "Estragon", "frames"), 4)
+    assert main(["encode", "--output", "imported.mp4"]) == 0
+    write_frames(Path("data", "frames"), 5)
+    assert main(["encode", "--output", "usual.mp4"]) == 0
+    said = capsys.readouterr().out
+    assert re.findall(r"wrote (\w+)\.mp4: (\d) frames", said) == [("imported", "4"), ("usual", "5")]
+    assert said.count("no frames in") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="bash")
+def test_the_script_finds_frames_in_the_user_folder(user_folders: Path) -> None:
+    write_frames(user_folders / "Estragon" / "data" / "frames", 4)
+    script = Path(__file__).parents[3] / "scripts" / "encode_frames.sh"
+    done = subprocess.run(
+        ["bash", str(script), "--output", "film.mp4"],
+        env=os.environ | {"AI_DATA_ROOT": "data"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"using {user_folders / 'Estragon' / 'data' / 'frames'}\n" in done.stdout
+    assert Path("film.mp4").stat().st_size > 0

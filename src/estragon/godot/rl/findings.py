@@ -10,7 +10,8 @@ from estragon.godot.rl.outcome import ENDED, LEFT, TERMINATED, Outcome
 from estragon.godot.rl.roster import Roster
 from estragon.godot.rl.spaces import Observation, Spaces
 
-LARGE = 100.0
+LARGE, SMALL = 100.0, 0.01
+SPARSE = 0.001
 FEW_STEPS = 20
 NAMED = 5
 
@@ -55,6 +56,8 @@ class Findings:
         self.lengths: list[int] = []
         self.returns: list[float] = []
         self.reward_low, self.reward_high = np.inf, -np.inf
+        self.reward_sum = self.reward_squares = 0.0
+        self.rewarded = 0
         self.all_forbidden = False
         self._lengths: collections.Counter[tuple[int, int]] = collections.Counter()
         self._returns: collections.Counter[tuple[int, int]] = collections.Counter()
@@ -71,6 +74,9 @@ class Findings:
         if known:
             self.reward_low = min(self.reward_low, float(rewards.min()))
             self.reward_high = max(self.reward_high, float(rewards.max()))
+            self.reward_sum += float(rewards.sum(dtype=np.float64))
+            self.reward_squares += float(np.square(rewards, dtype=np.float64).sum())
+            self.rewarded += int(np.count_nonzero(rewards))
         for agent, reward, state in zip(
             roster.agents, rewards.tolist(), states.tolist(), strict=False
         ):
@@ -95,6 +101,14 @@ class Findings:
                 f"every reward was {self.reward_low:g}: is the reward ever set, and may random "
                 "play earn any?"
             )
+        elif enough and self.rewarded < SPARSE * self.agent_steps:
+            found.append(
+                f"only {self.rewarded} of {self.agent_steps} rewards were not 0: add smaller "
+                "rewards on the way to the goal"
+            )
+        largest = max(abs(self.reward_low), abs(self.reward_high))
+        if enough and largest > LARGE:
+            found.append(f"rewards are as large as {largest:g}: about -1 to 1 is learnt best")
         if enough and not self.lengths:
             found.append(
                 f"no episode ended in {self.agent_steps} agent-steps: is `done` ever set, or "
@@ -108,17 +122,44 @@ class Findings:
 
     def summary(self) -> dict[str, Any]:
         """The numbers, for people and for JSON."""
+        count = self.agent_steps
+        mean = self.reward_sum / count if count else None
+        variance = 0.0 if mean is None else max(0.0, self.reward_squares / count - mean**2)
         return {
+            "observations": self._observations(),
+            "reward_mean": mean,
+            "reward_std": None if mean is None else variance**0.5,
+            "reward_nonzero": None if mean is None else self.rewarded / count,
             "episodes": len(self.lengths),
             "episodes_terminated": self.terminated,
             "episodes_truncated": self.truncated,
             "episode_length_mean": float(np.mean(self.lengths)) if self.lengths else None,
+            "episode_length_min": min(self.lengths, default=None),
+            "episode_length_max": max(self.lengths, default=None),
             "episode_return_mean": float(np.mean(self.returns)) if self.returns else None,
             "reward_min": self.reward_low if self.agent_steps else None,
             "reward_max": self.reward_high if self.agent_steps else None,
             "agents_joined": self.joined,
             "agents_left": self.left,
         }
+
+    def _observations(self) -> list[dict[str, Any]]:
+        """What was seen of every observation that is numbers."""
+        return [
+            {
+                "policy": self.policies[spaces],
+                "key": each.key,
+                "size": each.size,
+                "min": float(seen.low[place : place + each.size].min()),
+                "max": float(seen.high[place : place + each.size].max()),
+                "constant": int(
+                    (seen.low == seen.high)[place : place + each.size].sum() * (seen.rows > 1)
+                ),
+            }
+            for spaces, seen in self.ranges.items()
+            for each, place in spaces.places()
+            if each.kind != "image" and each.size and seen.rows
+        ]
 
     def _look(self, outcome: Outcome) -> None:
         roster = outcome.roster
@@ -183,6 +224,8 @@ class Findings:
             biggest = max(abs(low).max(initial=0.0), abs(high).max(initial=0.0))
             if each.kind == "box" and biggest > LARGE:
                 found.append(f"{where} is as large as {biggest:g}: about -1 to 1 is learnt best")
+            elif each.kind == "box" and seen.rows >= FEW_STEPS and 0.0 < biggest < SMALL:
+                found.append(f"{where} is at most {biggest:g}: about -1 to 1 is learnt best")
         return found
 
 

@@ -16,6 +16,7 @@ from estragon.files import ensure_writable, write_json
 from estragon.godot.rl.findings import Findings
 from estragon.godot.rl.games import Games
 from estragon.godot.rl.launch import Launch
+from estragon.godot.rl.profile import Profile
 from estragon.godot.rl.random_play import masks_of_next, random_actions
 from estragon.godot.rl.roster import Agent
 from estragon.godot.supervised import GodotError
@@ -85,8 +86,12 @@ class GodotProbe:
             agents = [agent for roster in games.rosters for agent in roster.agents]
             findings = Findings()
             error, steps, seconds = "", 0, 0.0
+            measured: dict[str, Any] = {}
+            grown: list[str] = []
             try:
-                steps, seconds = self._play(games, findings)
+                steps, profile = self._play(games, findings)
+                seconds, grown = profile.seconds, profile.warnings()
+                measured = profile.summary(steps)
             except GodotError as problem:
                 error = str(problem)
             complaints = _complaints(Path(folder))
@@ -103,10 +108,12 @@ class GodotProbe:
                 "steps": steps,
                 "agent_steps": findings.agent_steps,
                 "agent_steps_per_s": None if rate is None else round(rate, 1),
+                **measured,
                 **findings.summary(),
                 "warnings": [
                     *_warn_of_addon(games.encoding),
                     *findings.warnings(),
+                    *grown,
                     *complaints,
                 ],
                 "error": error,
@@ -125,12 +132,13 @@ class GodotProbe:
             log_folder=folder,
         )
 
-    def _play(self, games: Games, findings: Findings) -> tuple[int, float]:
-        """Steps that were made, and the seconds they took."""
+    def _play(self, games: Games, findings: Findings) -> tuple[int, Profile]:
+        """Steps that were made, and where their time went."""
         rng = np.random.default_rng(self.seed)
         outcomes = games.reset()
         for game, outcome in enumerate(outcomes):
             findings.watch(game, outcome, reset=True)
+        profile = Profile(games)
         begin = time.monotonic()
         steps = 0
         while time.monotonic() - begin < self.seconds:
@@ -142,9 +150,10 @@ class GodotProbe:
             )
             outcomes = games.gather()
             steps += 1
-            for game, outcome in enumerate(outcomes):
-                findings.watch(game, outcome)
-        return steps, time.monotonic() - begin
+            with profile.leave_out():
+                for game, outcome in enumerate(outcomes):
+                    findings.watch(game, outcome)
+        return steps, profile
 
 
 def _describe(agents: list[Agent]) -> list[dict[str, Any]]:
@@ -204,9 +213,32 @@ def _print(found: dict[str, Any]) -> None:
             f"({found['steps']:,} steps in {found['seconds']:g} s, "
             f"started in {found['start_seconds']:g} s)"
         )
+    if found.get("step_ms") is not None:
+        print(
+            f"time        {found['step_ms']:.2f} ms per step: game {found['time_in_game']:.0%}, "
+            f"wire {found['time_on_wire']:.0%}, Python {found['time_in_python']:.0%}"
+        )
+    if found.get("game_memory_mb") is not None:
+        grew = found["game_memory_growth_mb"]
+        print(
+            f"memory      {found['game_memory_mb']:.0f} MB in the game, {grew:+.0f} MB in this time"
+        )
+    for seen in found["observations"]:
+        constant = f", {seen['constant']} never changed" if seen["constant"] else ""
+        print(
+            f"observes    {seen['policy']} {seen['key']}: {seen['min']:.3g} to {seen['max']:.3g} "
+            f"({seen['size']} numbers{constant})"
+        )
+    if found["agent_steps"]:
+        print(
+            f"rewards     {found['reward_min']:.3g} to {found['reward_max']:.3g}, "
+            f"mean {found['reward_mean']:.3g}, std {found['reward_std']:.3g}, "
+            f"not 0 in {found['reward_nonzero']:.1%} of agent-steps"
+        )
     ends = f"{found['episodes_terminated']} terminated, {found['episodes_truncated']} truncated"
     if found["episodes"]:
-        mean = f"mean length {found['episode_length_mean']:.1f} steps, "
+        mean = f"mean length {found['episode_length_mean']:.1f} steps "
+        mean += f"({found['episode_length_min']} to {found['episode_length_max']}), "
         mean += f"mean return {found['episode_return_mean']:.3g}"
         print(f"episodes    {found['episodes']} ({ends}), {mean}")
     else:

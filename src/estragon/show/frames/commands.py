@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import tyro
 
 from estragon import paths
 from estragon.errors import UserError
+from estragon.godot.user_folders import own_folders, project_folders
 from estragon.options import optional
 from estragon.progress import Progress
 from estragon.show.frames.files import encode_frames, find_frames, frames_in, read_manifest
@@ -18,6 +20,8 @@ from estragon.show.frames.window import MOST_FPS, parse_size, why_it_failed, wor
 
 USUAL_FPS = 60
 TELL_SEC = 5.0
+USER_FRAMES = ("data/frames", "frames")
+"""In `user://`: where the game draws without a data root, and where older versions did."""
 SLOWEST, FASTEST = 0.1, 4.0
 
 
@@ -27,7 +31,8 @@ class EncodeFrames:
 
     frames: Annotated[Path | None, optional("DIR")] = None
     """The folder of frame_000000.png and so on; by default frames in the data folder
-    (AI_DATA_ROOT, or else data), or the newest of what was imported there."""
+    (AI_DATA_ROOT, or else data), then the newest imported there, then the newest in Godot's user
+    folder."""
     fps: Annotated[int | None, optional("N")] = None
     """Frames a second; by default as they were drawn, or 60 where nobody knows."""
     output: Annotated[Path | None, optional("FILE")] = None
@@ -37,7 +42,11 @@ class EncodeFrames:
 
     def run(self) -> None:
         """Check, encode, and tell."""
-        folder = frames_folder() if self.frames is None else self.frames
+        folder = self.frames
+        if folder is None:
+            folder = frames_folder()
+            if folder != usual_folder():
+                print(f"no frames in {usual_folder()}; using {folder}")
         fps = self._fps(folder)
         output = self.output or Path(f"learn_progress-{time.strftime('%Y%m%d-%H%M%S')}.mp4")
         if output.exists() and not self.overwrite:
@@ -103,11 +112,27 @@ class ShowReplay:
                 raise why_it_failed(process)
 
 
+def usual_folder() -> Path:
+    """Where frames are drawn unless another folder is given."""
+    return paths.data_root() / "frames"
+
+
 def frames_folder() -> Path:
-    """Where frames are looked for: in the data folder, else the newest that were imported."""
-    usual = paths.data_root() / "frames"
+    """Where frames are found: data folder, what was imported there, Godot's user folders."""
+    usual = usual_folder()
     if frames_in(usual):
         return usual
-    imported = (paths.data_root() / "_imported").rglob("frame_000000.png")
-    newest = max(imported, key=lambda path: path.stat().st_mtime, default=None)
-    return usual if newest is None else newest.parent
+    own = own_folders(os.environ)
+    others = [game for game in project_folders(os.environ) if game not in own]
+    if newest := _newest_frames([paths.data_root() / "_imported"]):
+        return newest
+    for games in (own, others):
+        if newest := _newest_frames([game / inside for game in games for inside in USER_FRAMES]):
+            return newest
+    return usual
+
+
+def _newest_frames(places: list[Path]) -> Path | None:
+    """The folder under these whose first frame is the newest."""
+    firsts = [first for place in places for first in place.rglob("frame_000000.png")]
+    return max(firsts, key=lambda path: path.stat().st_mtime).parent if firsts else None

@@ -149,6 +149,8 @@ class Game:
         actions = struct.unpack_from(f"<{count * width}f", data, 8)
         assert len(data) == 8 + 4 * count * width
         self.steps += 1
+        if self.fault == "leak" and self.steps == self.at:
+            self.leaked = b"x" * (64 << 20)
         if self.fault == "hang" and self.steps == self.at:
             print("sleeping now", flush=True)
             time.sleep(3600)

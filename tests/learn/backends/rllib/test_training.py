@@ -1,21 +1,27 @@
 """A run from YAML and from a controller's folder: what it learns, tells, obeys and leaves."""
 
+import dataclasses
 import json
 import pickle
+import re
 import subprocess
+import textwrap
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from estragon.learn.backends.rllib.config_file import read_config_file
+from estragon.learn.backends.rllib.algorithms import algorithm_of
+from estragon.learn.backends.rllib.build import config_of_policies, model_config
+from estragon.learn.backends.rllib.config_file import FileConfig, read_config_file
 from estragon.learn.backends.rllib.mapping import CodeMapping, TableMapping
 from tests.learn.backends.conftest import Game
 from tests.learn.backends.rllib.cluster import free_port
 from tests.learn.backends.rllib.staging import ROUNDS, manifest, run_folder, train
 from tests.learn.backends.staging import read_metrics
 
+ROOT = Path(__file__).resolve().parents[4]
 pytestmark = [pytest.mark.filterwarnings("ignore")]
 FLAT = """
 env: godot
@@ -77,7 +83,7 @@ def test_both_forms_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_file_of_the_page(folder: Path) -> None:
-    page = (Path(__file__).resolve().parents[4] / "docs" / "rllib.md").read_text()
+    page = (ROOT / "docs" / "rllib.md").read_text()
     (folder / "c.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0])
     found = read_config_file(Path("c.yaml"))
     assert found.algorithm == "ppo"
@@ -85,6 +91,36 @@ def test_the_file_of_the_page(folder: Path) -> None:
     assert set(found.policies) == {"seeker", "hider"}
     assert found.mapping is not None
     assert found.mapping("hider:3") == "hider"
+
+
+def test_the_example_file_changes_nothing(folder: Path) -> None:
+    found = read_config_file(ROOT / "rllib_config.yaml")
+    assert found == FileConfig(
+        game={"env_path": None, "show_window": False, "seed": 0},
+        checkpoint_frequency=20,
+        model={"fcnet_hiddens": [64, 64]},
+        settings={"gamma": 0.99},
+    )
+
+
+def test_every_option_of_the_example_file_is_known_in_both_forms(folder: Path) -> None:
+    example = (ROOT / "rllib_config.yaml").read_text()
+    flat = re.sub(r"^( *)#(?=\S| +\w+:)", r"\1", example, flags=re.MULTILINE)
+    flat = "\n".join(line for line in flat.splitlines() if re.match(r" *[\w-]+:", line))
+    top, _, rest = flat.partition("env: godot\n")
+    (folder / "flat.yaml").write_text(flat)
+    (folder / "nested.yaml").write_text(f"{top}config:\n{textwrap.indent(rest, '  ')}\n")
+    found, nested = read_config_file(Path("flat.yaml")), read_config_file(Path("nested.yaml"))
+    assert found.mapping is not None
+    assert nested.mapping is not None
+    assert found.mapping("enemies:3") == nested.mapping("enemies:3") == "policy_2"
+    assert dataclasses.replace(found, mapping=None) == dataclasses.replace(nested, mapping=None)
+    assert found.algorithm == "ppo"
+    assert set(found.stop) == {"timesteps", "seconds", "iterations", "reward"}
+    assert len(found.settings) == 12
+    config = config_of_policies(algorithm_of("ppo"), found.settings, {}, {})
+    assert config.num_epochs == 30
+    assert model_config(found.model).use_lstm
 
 
 def test_mappings_travel_to_other_processes() -> None:

@@ -1,0 +1,92 @@
+"""godot/export_presets.cfg: Godot accepts every preset, and packs the game and nothing else."""
+
+import configparser
+import os
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from estragon import paths
+from estragon.godot.process import GodotProcess
+from estragon.godot.project import import_project
+from estragon.godot.user_folders import private_user_folders
+
+PRESETS = ("Linux", "Windows", "macOS", "Web")
+TIMEOUT_SEC = 120.0
+
+
+def read_presets() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(comment_prefixes=";", interpolation=None)
+    parser.read(paths.godot_project() / "export_presets.cfg", encoding="utf-8")
+    return parser
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, because the editor saves what it opens."""
+    copy = tmp_path_factory.mktemp("export") / "project"
+    return Path(shutil.copytree(import_project(paths.godot_project()), copy))
+
+
+def export(project: Path, how: str, preset: str, target: Path) -> tuple[int, str]:
+    """Godot's exit code and everything it printed."""
+    words: list[str | Path] = ["--headless", "--path", project, how, preset, target]
+    env = private_user_folders(dict(os.environ))
+    folder = target.parent / "log"
+    with GodotProcess(words, folder=folder, name="export", env=env) as process:
+        status = process.wait("the export", TIMEOUT_SEC)
+    return status, "\n".join(log.read_text(errors="replace") for log in folder.glob("*.log"))
+
+
+def test_the_presets_are_portable_and_alike() -> None:
+    presets = read_presets()
+    games = [presets[f"preset.{number}"] for number in range(len(PRESETS))]
+    assert tuple(game["name"].strip('"') for game in games) == PRESETS
+    assert len({(game["include_filter"], game["exclude_filter"]) for game in games}) == 1
+    for section in presets.sections():
+        for key, value in presets[section].items():
+            text = value.strip('"')
+            assert not re.match(r"/|[A-Za-z]:|~|user:|res:", text), f"{section}: {key}={value}"
+            if re.search("password|secret|token|identity|keystore|custom_template", key):
+                assert not text, f"{section}: {key}={value}"
+
+
+@pytest.mark.parametrize(
+    "preset", [pytest.param(p, marks=[pytest.mark.prove] * (p != "Linux")) for p in PRESETS]
+)
+def test_a_pack_holds_the_game_and_plays(preset: str, project: Path, tmp_path: Path) -> None:
+    target = tmp_path / "game.zip"
+    status, said = export(project, "--export-pack", preset, target)
+    assert status == 0, said
+    assert "ERROR" not in said, said
+    with zipfile.ZipFile(target) as pack:
+        names = set(pack.namelist())
+    assert {f"tag/{name}" for name in ("rules.json", "layouts/colonnade.json")} <= names
+    assert {"scenes/Main.tscn.remap", "addons/godot_rl_agents/sync.gd.remap"} <= names
+    folders = {name.split("/")[0] for name in names}
+    assert folders == {".godot", "addons", "project.binary", "scenes", "tag"}
+    junk = [name for name in names if re.search(r"script_templates|\.(md|uid|tmp|log|py)$", name)]
+    assert junk == []
+    words: list[str | Path] = ["--headless", "--main-pack", target, "--fixed-fps", "60", "--"]
+    words += ["--seeker=champion", "--hider=bot:evader", "--matches=2"]
+    with GodotProcess(words, folder=tmp_path / "played") as process:
+        assert process.wait("two matches", TIMEOUT_SEC) == 0, process.lines()
+        assert any('"seeker":"champion"' in line for line in process.lines())
+
+
+@pytest.mark.parametrize(
+    "preset", [pytest.param(p, marks=[pytest.mark.prove] * (p != "macOS")) for p in PRESETS[1:]]
+)
+def test_only_the_export_template_is_missing(preset: str, project: Path, tmp_path: Path) -> None:
+    (tmp_path / "game").mkdir()
+    status, said = export(project, "--export-release", preset, tmp_path / "game" / "game.zip")
+    if status == 0:
+        return  # the template is installed here
+    complaint = said.split("due to configuration errors:")[1].split("   at: ")[0]
+    lines = [line for line in complaint.splitlines() if line.strip()]
+    assert lines
+    for line in lines:
+        assert re.match(r"No export template found|.*export_templates/", line), complaint

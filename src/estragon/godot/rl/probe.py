@@ -58,6 +58,9 @@ class GodotProbe:
     show_window: bool = False
     """Open a window, and play in real time."""
 
+    strict_import: bool = False
+    """Refuse a project in which anything is broken; else missing decoration is a warning."""
+
     json_file: Annotated[Path | None, optional("FILE", name="json")] = None
     """Write what was found to this file."""
 
@@ -105,6 +108,7 @@ class GodotProbe:
                 "agent_steps_per_s": None if rate is None else round(rate, 1),
                 **findings.summary(),
                 "warnings": [
+                    *games.warnings,
                     *_warn_of_addon(games.encoding),
                     *findings.warnings(),
                     *complaints,
@@ -121,6 +125,7 @@ class GodotProbe:
             port=self.port,
             action_repeat=self.action_repeat,
             show_window=self.show_window,
+            strict_import=self.strict_import,
             restarts=0,
             log_folder=folder,
         )

@@ -80,7 +80,7 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("godot", "import"): Verb(
         "estragon.godot.commands",
         "GodotImport",
-        "import a project, and check that it can be played",
+        "import a project and check that it plays",
     ),
     ("godot", "doctor"): Verb(
         "estragon.godot.commands", "GodotDoctor", "check that Godot is there and starts"

@@ -170,7 +170,8 @@ class Games:
         name = f"the game on port {listener.getsockname()[1]}"
         try:
             with listener:
-                visitors = Visitors(listener, self.launch.encoding)
+                doubt = self._program.doubt if self._program else ""
+                visitors = Visitors(listener, self.launch.encoding, doubt)
                 channel, info = visitors.wait(self.launch.start_timeout_sec, process)
             try:
                 return Game(

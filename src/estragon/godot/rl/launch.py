@@ -12,6 +12,7 @@ from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import ready_project
 from estragon.godot.rl.messages import BINARY, JSON
+from estragon.godot.rl.sync_nodes import check_sync
 from estragon.godot.rl.ticks import packed_ticks, project_ticks
 from estragon.godot.supervised import SupervisedProcess
 from estragon.godot.user_folders import usable_user_folders
@@ -117,11 +118,13 @@ class Program:
             raise UserError(_missing(path))
         self._godot: Path | None = None
         self.warnings: list[str] = []
+        self.doubt = ""  # whether anybody will connect
         words: list[str | Path] = []
         if path.is_dir() and path.suffix != ".app":
             self._godot = require_godot()
             if launch.scene is not None and (path / "project.godot").is_file():
                 _check_scene(path, launch.scene)
+            self.doubt = check_sync(path, launch.scene and _resource(launch.scene))
             ready = ready_project(
                 path,
                 launch.scene and _resource(launch.scene),

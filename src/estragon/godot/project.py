@@ -42,6 +42,7 @@ WRITTEN_BY_GODOT = (".import", ".uid")
 FAILED_TO_LOAD = re.compile(
     r"SCRIPT ERROR: |ERROR: (Failed to load script|Failed to create an autoload|Failed loading)"
 )
+NO_SETTINGS = re.compile(r"ERROR: (Error parsing|Couldn't load file) '.*project\.godot'")
 SAID_AT_MOST = 6
 OF_GODOT_4 = 5
 """The config_version of its projects."""
@@ -170,6 +171,8 @@ def _check_is_project(project: Path) -> None:
 def _import(project: Path, godot: Path, timeout_sec: float) -> list[str]:
     """Import; returns what Godot complained of."""
     status, lines = _run_import(project, godot, timeout_sec)
+    if any(NO_SETTINGS.match(line) for line in lines):
+        raise _does_not_import(project, _telling(lines))
     if status or any(FAILED_TO_LOAD.match(line) for line in lines):
         # The first time, Godot loads things before the classes and images they need are known.
         status, lines = _run_import(project, godot, timeout_sec)

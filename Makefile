@@ -4,7 +4,7 @@ EXTRAS ?= all
 ARGS ?=
 
 BIN := .venv/bin
-GDSCRIPT = find godot tests -name '*.gd' -not -path '*/.godot/*'
+GDSCRIPT = find godot src tests -name '*.gd' -not -path '*/.godot/*'
 
 .DEFAULT_GOAL := help
 .PHONY: help setup train test check format bench prove policies wheel addon clean

@@ -39,6 +39,7 @@ LONG_PAGES = ("rllib.md", "training.md")
 OF_THE_CHECKOUT = (
     "make",
     "python scripts/",
+    "estragon godot import godot",
     "estragon godot probe godot",
     "estragon train sb3",
     "estragon train rllib",

@@ -77,6 +77,11 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "estragon.godot.commands", "GodotInstall", "install a private copy of Godot 4"
     ),
     ("godot", "path"): Verb("estragon.godot.commands", "GodotPath", "print which Godot is used"),
+    ("godot", "import"): Verb(
+        "estragon.godot.commands",
+        "GodotImport",
+        "import a project and check that it plays",
+    ),
     ("godot", "doctor"): Verb(
         "estragon.godot.commands", "GodotDoctor", "check that Godot is there and starts"
     ),

@@ -13,7 +13,7 @@ import pytest
 
 from estragon.errors import UserError
 from estragon.godot.process import GodotProcess
-from estragon.godot.project import import_project
+from estragon.godot.project import import_project, ready_project
 from estragon.godot.supervised import GodotError
 from tests.godot.staging import until, write_program, write_project
 
@@ -99,8 +99,9 @@ def test_an_image_that_cannot_be_imported_is_told_every_time(godot: Path, tmp_pa
     project = write_project(tmp_path)
     (project / "wall.png").write_text("no picture")
     for _ in range(2):
+        assert ready_project(project, godot=godot).unused == ("wall.png",)
         with pytest.raises(GodotError, match=r"does not import: .*wall\.png"):
-            import_project(project, godot=godot)
+            ready_project(project, godot=godot, strict=True)
 
 
 @pytest.mark.slow

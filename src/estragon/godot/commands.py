@@ -1,11 +1,17 @@
-"""`estragon godot install | path | doctor`: getting Godot, and seeing what is wrong."""
+"""`estragon godot install | path | import | doctor`: getting Godot, and seeing what is wrong."""
 
 import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 from estragon.godot.doctor import examine
 from estragon.godot.find import find_godot, require_godot
 from estragon.godot.install import install_private
+from estragon.godot.project import ready_project
 from estragon.godot.version import check_version
+from estragon.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +34,29 @@ class GodotPath:
     def run(self) -> None:
         """Find and print."""
         print(find_godot())
+
+
+@dataclasses.dataclass(frozen=True)
+class GodotImport:
+    """Import a project, and check that its scene can be played."""
+
+    project: tyro.conf.Positional[Path]
+    """The project's folder."""
+
+    scene: Annotated[str | None, optional("SCENE")] = None
+    """The scene to check, such as res://training.tscn; else the main scene."""
+
+    strict_import: bool = False
+    """Refuse a project in which anything is broken, as ESTRAGON_STRICT_IMPORT=1 does everywhere."""
+
+    def run(self) -> None:
+        """Import, and say what is missing."""
+        ready = ready_project(self.project, self.scene, strict=self.strict_import)
+        for name in ready.missing:
+            print(f"missing     {name}")
+        for name in ready.unused:
+            print(f"unused      {name}")
+        print(f"ready       {ready.folder}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,18 +1,34 @@
 """A Godot project made ready to run: imported once, again only when it or Godot changed."""
 
 import contextlib
+import dataclasses
 import hashlib
 import os
 import re
 import shutil
+import signal
 import tempfile
 from pathlib import Path
+
+import msgspec
 
 from estragon import paths
 from estragon.errors import UserError
 from estragon.files import write_whole
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
+from estragon.godot.project_check import (
+    SCRIPT as CHECK_SCRIPT,
+)
+from estragon.godot.project_check import (
+    Verdict,
+    cannot_be_played,
+    check,
+    listed,
+    placeholder_copy,
+    project_files,
+    write_placeholders,
+)
 from estragon.godot.supervised import GodotError
 from estragon.godot.user_folders import private_user_folders
 from estragon.godot.version import check_version
@@ -20,91 +36,221 @@ from estragon.locks import locked
 from estragon.progress import Progress
 
 IMPORT_TIMEOUT_SEC = 300.0
+STRICT_VARIABLE = "ESTRAGON_STRICT_IMPORT"
 INSTALLED = {"site-packages", "dist-packages"}
 WRITTEN_BY_GODOT = (".import", ".uid")
 FAILED_TO_LOAD = re.compile(
     r"SCRIPT ERROR: |ERROR: (Failed to load script|Failed to create an autoload|Failed loading)"
 )
+NO_SETTINGS = re.compile(r"ERROR: (Error parsing|Couldn't load file) '.*project\.godot'")
 SAID_AT_MOST = 6
+OF_GODOT_4 = 5
+"""The config_version of its projects."""
+CRASHES = {-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGILL, -signal.SIGFPE}
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadyProject:
+    """A project that can be played."""
+
+    folder: Path
+    """For `--path`: the project itself, or a copy where its folder is not for us to write in."""
+
+    missing: tuple[str, ...] = ()
+    """Decoration that the game is played without."""
+
+    unused: tuple[str, ...] = ()
+    """Files that could not be imported, and that the scene does not refer to."""
+
+    has_placeholders: bool = False
+    """Whether the folder is a copy in which placeholders stand in for what is missing."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What people should know, in at most one line."""
+        found: list[str] = []
+        if self.missing:
+            found.append(f"cannot load {listed(self.missing)}; the game is played without them")
+        if self.has_placeholders:
+            found.append(f"placeholders replace them in a copy of the project, {self.folder}")
+        if self.unused:
+            found.append(f"cannot import {listed(self.unused)}, which the scene does not refer to")
+        return ["; ".join(found)] if found else []
+
+
+class _Stamp(msgspec.Struct):
+    """What is remembered of an import."""
+
+    key: str
+    complaints: list[str] = []
+    """What Godot said was wrong in the whole project."""
+    scenes: dict[str, Verdict] = {}
+    """By the scene's name, empty for the main scene."""
 
 
 def import_project(
     project: Path, *, godot: Path | None = None, timeout_sec: float = IMPORT_TIMEOUT_SEC
 ) -> Path:
-    """Import a project where that is due; returns the folder to give to `--path`.
+    """Import a project where that is due; returns the folder to give to `--path`."""
+    return ready_project(project, godot=godot, timeout_sec=timeout_sec).folder
 
-    That is the project itself, or a copy where its own folder is not for us to write in.
+
+def ready_project(
+    project: Path,
+    scene: str | None = None,
+    *,
+    godot: Path | None = None,
+    timeout_sec: float = IMPORT_TIMEOUT_SEC,
+    strict: bool = False,
+) -> ReadyProject:
+    """Import a project where that is due, and make sure that a scene of it can be played.
+
+    Args:
+        project: its folder.
+        scene: what is to be played; by default the main scene.
+        godot: the program; found, or installed, if not given.
+        timeout_sec: for each start of Godot.
+        strict: refuse anything broken; also with ESTRAGON_STRICT_IMPORT=1.
     """
-    if not (project / "project.godot").is_file():
-        raise UserError(f"{project} is not a Godot project: it has no project.godot")
+    _check_is_project(project)
     godot = require_godot() if godot is None else godot
     project = project.resolve()
     if not _may_write(project):
         project = _copy(project, timeout_sec)
-    stamp = project / ".godot" / "estragon-import"
+    stamp_file = project / ".godot" / "estragon-import"
     with locked(project / ".godot" / "estragon.lock", timeout_sec=timeout_sec):
         version = check_version(godot).text
         before = _digests(project)
-        if not _is_stamped(stamp, _key(before, version)):
+        stamp = _read_stamp(stamp_file, _key(before, version))
+        is_lasting = True
+        if stamp is None:
             Progress().say(f"importing {project} into Godot, once")
-            _import(project, godot, timeout_sec)
+            complaints = _import(project, godot, timeout_sec)
             after = _digests(project)
+            stamp = _Stamp(_key(after, version), complaints)
             # Godot adds files of its own; whatever else changed meanwhile is for the next time.
-            if all(after.get(name) == before[name] for name in before if not _is_sidecar(name)):
-                write_whole(stamp, _key(after, version).encode())
-    return project
+            is_lasting = all(
+                after.get(name) == before[name] for name in before if not _is_sidecar(name)
+            )
+        verdict = stamp.scenes.get(scene or "")
+        if verdict is None or (
+            verdict.needs_placeholders and not placeholder_copy(project).is_dir()
+        ):
+            verdict = _judge(project, scene, stamp, godot, timeout_sec)
+            stamp.scenes[scene or ""] = verdict
+            if is_lasting:
+                write_whole(stamp_file, msgspec.json.encode(stamp))
+            is_new = True
+        else:
+            is_new = False
+    missing = tuple(verdict.files())
+    unused = tuple(name for name in _broken_assets(project) if name not in missing)
+    if strict or os.environ.get(STRICT_VARIABLE, "0") not in ("", "0"):
+        _refuse_anything_broken(project, stamp, missing + unused)
+    folder = placeholder_copy(project) if verdict.needs_placeholders else project
+    ready = ReadyProject(folder, missing, unused, verdict.needs_placeholders)
+    if is_new:
+        for warning in ready.warnings:
+            Progress().say(f"warning: {warning} (--strict-import refuses)")
+    return ready
 
 
-def _import(project: Path, godot: Path, timeout_sec: float) -> None:
-    lines = _run_import(project, godot, timeout_sec)
-    if any(FAILED_TO_LOAD.match(line) for line in lines):
+def _check_is_project(project: Path) -> None:
+    try:
+        text = (project / "project.godot").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        raise UserError(f"{project} is not a Godot project: it has no project.godot") from None
+    version = re.search(r"^config_version=(\d+)\s*$", text, re.MULTILINE)
+    if version and int(version[1]) < OF_GODOT_4:
+        raise UserError(
+            f"{project} is a project of Godot 3 (config_version={version[1]}); convert it: open a "
+            "copy of it in Godot 4"
+        )
+
+
+def _import(project: Path, godot: Path, timeout_sec: float) -> list[str]:
+    """Import; returns what Godot complained of."""
+    status, lines = _run_import(project, godot, timeout_sec)
+    if any(NO_SETTINGS.match(line) for line in lines):
+        raise _does_not_import(project, _telling(lines))
+    if status or any(FAILED_TO_LOAD.match(line) for line in lines):
         # The first time, Godot loads things before the classes and images they need are known.
-        lines = _run_import(project, godot, timeout_sec)
-        if any(FAILED_TO_LOAD.match(line) for line in lines):
-            raise _does_not_import(project, lines)
-    if broken := _broken_assets(project):
-        raise _does_not_import(project, [f"ERROR: cannot import {name}" for name in broken])
+        status, lines = _run_import(project, godot, timeout_sec)
+    is_bad = status != 0 or any(FAILED_TO_LOAD.match(line) for line in lines)
+    return _telling(lines) or [f"exit code {status}"] if is_bad else []
 
 
-def _run_import(project: Path, godot: Path, timeout_sec: float) -> list[str]:
+def _run_import(project: Path, godot: Path, timeout_sec: float) -> tuple[int, list[str]]:
+    words: list[str | Path] = ["--headless", "--path", project, "--import"]
+    if any(name.endswith(".blend") for name in project_files(project)):
+        words += ["--script", CHECK_SCRIPT]  # without Blender, nothing at all would be imported
     with GodotProcess(
-        ["--headless", "--path", project, "--import"],
+        words,
         folder=project / ".godot",
         name="import",
         godot=godot,
         env=private_user_folders(dict(os.environ)),  # it is the editor, which saves its settings
     ) as process:
         status = process.wait(f"the import of {project}", timeout_sec)
-        if status < 0:
+        if status < 0 and status not in CRASHES:
             raise process.error(f"{process.how_it_ended()} during the import of {project}")
-        if status > 0:
-            raise _does_not_import(project, process.lines())
-        return process.lines()
+        return status, process.lines()
+
+
+def _judge(
+    project: Path, scene: str | None, stamp: _Stamp, godot: Path, timeout_sec: float
+) -> Verdict:
+    """Whether the scene can be played, if need be with placeholders; else an error."""
+    verdict = check(project, scene, godot, timeout_sec)
+    if verdict is None:
+        if stamp.complaints:
+            raise _does_not_import(project, stamp.complaints)
+        return Verdict([], [], needs_placeholders=False)
+    played, again = project, verdict
+    if verdict.needs_placeholders and not verdict.essential:
+        known = [each for other in stamp.scenes.values() for each in other.decoration]
+        played = write_placeholders(project, [*known, *verdict.decoration])
+        again = check(played, scene, godot, timeout_sec) or verdict
+    if again.essential:
+        raise cannot_be_played(project, again.essential[0], played / ".godot" / "check.log")
+    return verdict
+
+
+def _refuse_anything_broken(project: Path, stamp: _Stamp, missing: tuple[str, ...]) -> None:
+    broken = [f"ERROR: cannot load {name}" for name in missing]
+    if broken or stamp.complaints:
+        raise _does_not_import(project, [*broken, *stamp.complaints])
 
 
 def _does_not_import(project: Path, lines: list[str]) -> GodotError:
+    log = project / ".godot" / "import.log"
+    return GodotError(
+        f"{project} does not import: {' | '.join(lines[:SAID_AT_MOST])}; the whole log is {log}"
+    )
+
+
+def _telling(lines: list[str]) -> list[str]:
     telling = [
         line.strip() for line in lines if re.match(r"(SCRIPT )?ERROR: |\s+at: .*res://", line)
     ]
-    reason = " | ".join(telling[:SAID_AT_MOST]) or " | ".join(lines[-SAID_AT_MOST:]) or "no reason"
-    log = project / ".godot" / "import.log"
-    return GodotError(f"{project} does not import: {reason}; the whole log is {log}")
+    return telling[:SAID_AT_MOST] or [line for line in lines if line][-SAID_AT_MOST:]
 
 
 def _broken_assets(project: Path) -> list[str]:
     """What Godot marked as not importable; it says so in its log the first time only."""
     return [
         name.removesuffix(".import")
-        for name in _files(project)
+        for name in project_files(project)
         if name.endswith(".import") and b"\nvalid=false" in (project / name).read_bytes()
     ]
 
 
-def _is_stamped(stamp: Path, key: str) -> bool:
+def _read_stamp(file: Path, key: str) -> _Stamp | None:
     try:
-        return stamp.read_text() == key
-    except OSError:
-        return False
+        stamp = msgspec.json.decode(file.read_bytes(), type=_Stamp)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return stamp if stamp.key == key else None
 
 
 def _is_sidecar(name: str) -> bool:
@@ -114,20 +260,10 @@ def _is_sidecar(name: str) -> bool:
 def _digests(project: Path) -> dict[str, str]:
     """A checksum of every file's content, by path."""
     found: dict[str, str] = {}
-    for name in _files(project):
+    for name in project_files(project):
         with contextlib.suppress(FileNotFoundError), (project / name).open("rb") as stream:
             found[name] = hashlib.file_digest(stream, "sha256").hexdigest()
     return found
-
-
-def _files(project: Path) -> list[str]:
-    """All files that Godot looks at: none whose name, or whose folder's, begins with a dot."""
-    found: list[str] = []
-    for folder, folders, names in os.walk(project):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths_here = [Path(folder) / name for name in names if not name.startswith(".")]
-        found += [path.relative_to(project).as_posix() for path in paths_here if path.is_file()]
-    return sorted(found)
 
 
 def _key(digests: dict[str, str], version: str) -> str:

@@ -44,8 +44,8 @@ def listen(port: int) -> socket.socket:
 class Visitors:
     """All who connect to one port, until one of them turns out to be a game."""
 
-    def __init__(self, listener: socket.socket, encoding: str) -> None:
-        self._listener, self._encoding = listener, encoding
+    def __init__(self, listener: socket.socket, encoding: str, doubt: str = "") -> None:
+        self._listener, self._encoding, self._doubt = listener, encoding, doubt
         self._port = listener.getsockname()[1]
         self._waiting: list[Channel] = []
         self._strangers: list[str] = []
@@ -136,6 +136,6 @@ class Visitors:
             )
         return process.error(
             f"{waited}, in vain{self._told()}",
-            "does its scene have a Sync node in training mode? is another scene the right one "
-            "(scene=…)? start_timeout_sec lets it take longer",
+            f"{self._doubt or 'does its scene have a Sync node in training mode?'} is another "
+            "scene the right one (scene=…)? start_timeout_sec lets it take longer",
         )

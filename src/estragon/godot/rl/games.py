@@ -117,6 +117,11 @@ class Games:
         self._check_open()
         return [value for game in self.games for value in game.call(method)]
 
+    @property
+    def warnings(self) -> list[str]:
+        """What was noticed while the games were made ready to start."""
+        return [] if self._program is None else self._program.warnings
+
     def close(self) -> None:
         """End all games, for certain."""
         self._end()
@@ -165,7 +170,8 @@ class Games:
         name = f"the game on port {listener.getsockname()[1]}"
         try:
             with listener:
-                visitors = Visitors(listener, self.launch.encoding)
+                doubt = self._program.doubt if self._program else ""
+                visitors = Visitors(listener, self.launch.encoding, doubt)
                 channel, info = visitors.wait(self.launch.start_timeout_sec, process)
             try:
                 return Game(

@@ -10,8 +10,9 @@ from pathlib import Path
 from estragon.errors import UserError
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
-from estragon.godot.project import import_project
+from estragon.godot.project import ready_project
 from estragon.godot.rl.messages import BINARY, JSON
+from estragon.godot.rl.sync_nodes import check_sync
 from estragon.godot.rl.ticks import packed_ticks, project_ticks
 from estragon.godot.supervised import SupervisedProcess
 from estragon.godot.user_folders import usable_user_folders
@@ -67,6 +68,9 @@ class Launch:
     restart_window_sec: float = 300.0
     """For how long a restart counts."""
 
+    strict_import: bool = False
+    """Refuse a project in which anything is broken; else one is played without its decoration."""
+
     log_folder: str | os.PathLike[str] | None = None
     """Where the games' logs are kept; by default they are gone when the games are."""
 
@@ -113,14 +117,23 @@ class Program:
         if not path.exists():
             raise UserError(_missing(path))
         self._godot: Path | None = None
+        self.warnings: list[str] = []
+        self.doubt = ""  # whether anybody will connect
         words: list[str | Path] = []
         if path.is_dir() and path.suffix != ".app":
             self._godot = require_godot()
-            project = import_project(path, godot=self._godot)
-            ticks = project_ticks(project)
-            words += ["--path", project]
-            if launch.scene is not None:
-                _check_scene(project, launch.scene)
+            if launch.scene is not None and (path / "project.godot").is_file():
+                _check_scene(path, launch.scene)
+            self.doubt = check_sync(path, launch.scene and _resource(launch.scene))
+            ready = ready_project(
+                path,
+                launch.scene and _resource(launch.scene),
+                godot=self._godot,
+                strict=launch.strict_import,
+            )
+            self.warnings = ready.warnings
+            ticks = project_ticks(ready.folder)
+            words += ["--path", ready.folder]
         else:
             path = _inside_app(path).resolve()
             ticks = packed_ticks(path)

@@ -59,6 +59,9 @@ class GodotProbe:
     show_window: bool = False
     """Open a window, and play in real time."""
 
+    strict_import: bool = False
+    """Refuse a project in which anything is broken; else missing decoration is a warning."""
+
     json_file: Annotated[Path | None, optional("FILE", name="json")] = None
     """Write what was found to this file."""
 
@@ -111,6 +114,7 @@ class GodotProbe:
                 **measured,
                 **findings.summary(),
                 "warnings": [
+                    *games.warnings,
                     *_warn_of_addon(games.encoding),
                     *findings.warnings(),
                     *grown,
@@ -128,6 +132,7 @@ class GodotProbe:
             port=self.port,
             action_repeat=self.action_repeat,
             show_window=self.show_window,
+            strict_import=self.strict_import,
             restarts=0,
             log_folder=folder,
         )

@@ -84,6 +84,8 @@ class TrainRllib:
     """Seconds that a game may take for an answer."""
     start_timeout: float = 60.0
     """Seconds that a game may take to start and connect."""
+    strict_import: bool = False
+    """Refuse a project in which anything is broken; else missing decoration is a warning."""
     port: Annotated[int | None, optional("PORT")] = None
     """Where to wait for the editor, 11008 by default."""
     hyperparameters: tyro.conf.OmitArgPrefixes[Hyperparameters] = dataclasses.field(

@@ -59,6 +59,7 @@ OF_THE_GAME = {
     "speedup",
     "start_timeout_sec",
     "step_timeout_sec",
+    "strict_import",
 }
 STOPS = {
     "time_total_s": "seconds",

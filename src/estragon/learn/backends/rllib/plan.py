@@ -107,6 +107,7 @@ def _game(options: "TrainRllib", said: FileConfig) -> dict[str, Any]:
         "action_repeat": options.action_repeat,
         "speedup": options.speedup,
         "show_window": options.viz or None,
+        "strict_import": options.strict_import or None,
         "port": options.port,
         "seed": options.seed,
     }

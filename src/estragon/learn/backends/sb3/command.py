@@ -75,6 +75,8 @@ class TrainSb3:
     """Seconds that a game may take for an answer."""
     start_timeout: float = 60.0
     """Seconds that a game may take to start and connect."""
+    strict_import: bool = False
+    """Refuse a project in which anything is broken; else missing decoration is a warning."""
     port: Annotated[int | None, optional("PORT")] = None
     """Where to listen; by default 11008 for the editor, else any that is free."""
     hyperparameters: tyro.conf.OmitArgPrefixes[Hyperparameters] = dataclasses.field(

@@ -27,6 +27,7 @@ def open_games(options: "TrainSb3", logs: Path | None, steps_before: int = 0) ->
             show_window=options.viz,
             start_timeout_sec=options.start_timeout,
             step_timeout_sec=options.step_timeout,
+            strict_import=options.strict_import,
             log_folder=logs,
         )
     )

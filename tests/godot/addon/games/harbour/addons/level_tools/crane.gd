@@ -1,0 +1,2 @@
+extends Node3D
+## A custom type of the plugin.

@@ -60,6 +60,8 @@ var _trainer: Trainer
 var _pace: Pace
 ## Null until it is asked for.
 var _overlay: Overlay
+## Whether pictures are drawn for agents alone: `--unwatched=1`, and not headless.
+var _draws_for_agents: bool = false
 var _is_watched: bool = DisplayServer.get_name() != "headless"
 var _is_started: bool = false
 ## Whether an order is awaited, and nothing may move.
@@ -81,6 +83,9 @@ func _enter_tree() -> void:
 	if Engine.is_editor_hint():
 		return
 	_arguments = Arguments.read()
+	if _is_watched and _arguments.get("unwatched") == "1":
+		_is_watched = false
+		_draws_for_agents = true
 	if "env_seed" in _arguments:
 		seed(_arguments["env_seed"].to_int())
 
@@ -99,6 +104,8 @@ func _exit_tree() -> void:
 		return
 	_pause(false)
 	RLTick.in_scripts = true
+	if _draws_for_agents:
+		RenderingServer.render_loop_enabled = true
 	if _trainer:
 		_trainer.close()
 		_trainer = null
@@ -196,6 +203,9 @@ func _train() -> void:
 		_answer()
 	if _is_waiting:
 		_listen()
+	if _draws_for_agents:
+		# The frame that the next observation shows is drawn, and no other.
+		RenderingServer.render_loop_enabled = _ticks_left <= 1
 
 
 ## Observe and tell, unless the game needs a tick more.

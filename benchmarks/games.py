@@ -6,6 +6,7 @@ where the game answers as an older addon does: in JSON.
 
 import contextlib
 import itertools
+import shutil
 import socket
 import subprocess
 import sys
@@ -55,7 +56,20 @@ def measure(seconds: float) -> list[Figure]:
     """For every game: without a wire, ours, ours with JSON, and the client of Godot RL Agents."""
     project = import_project(paths.godot_project())
     scenes = SCENES if seconds >= 1.0 else SCENES[-1:]
-    return [figure for scene in scenes for figure in _compare(project, scene, seconds)]
+    figures = [figure for scene in scenes for figure in _compare(project, scene, seconds)]
+    return [*figures, _drawn(seconds)]
+
+
+def _drawn(seconds: float) -> Figure:
+    """A game of one agent that sees a picture of 36 × 36 pixels, drawn wherever this runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder) / "lookout"
+        shutil.copytree(paths.checkout() / "tests/godot/addon/games/lookout", project)
+        addon = Path("addons/godot_rl_agents")
+        shutil.copytree(paths.godot_project() / addon, project / addon)
+        with contextlib.closing(GodotEnv(project, action_repeat=REPEAT)) as env:
+            turns = take_turns({"drawn": lambda: contextlib.nullcontext(Ours(env))}, seconds)
+    return Figure("lookout_drawn", turns.rate("drawn"), RATE, 1, 1, REPEAT, "GodotEnv, an image")
 
 
 def _compare(project: Path, scene: Scene, seconds: float) -> list[Figure]:

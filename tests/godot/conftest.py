@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from estragon.godot.display import has_display, require_xvfb
 from estragon.godot.find import require_godot
 
 if sys.platform == "win32":
@@ -17,6 +18,13 @@ if sys.platform == "win32":
 def godot() -> Path:
     """The Godot of this machine, installed if there is none."""
     return require_godot(install=True)
+
+
+@pytest.fixture(scope="session")
+def drawing() -> None:
+    """Pictures can be drawn; Xvfb is installed if there is neither a display nor one."""
+    if not has_display():
+        require_xvfb()
 
 
 @pytest.fixture

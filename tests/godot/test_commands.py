@@ -1,11 +1,11 @@
 """`estragon godot …`: one line for scripts, findings for people, exit codes for both."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from estragon.cli import main
+from estragon.godot.display import find_xvfb
 from tests.godot.staging import write_fake_godot, write_program
 
 
@@ -21,22 +21,28 @@ def test_path_without_a_godot(empty_home: Path, capsys: pytest.CaptureFixture[st
     assert captured.err == "estragon: no usable Godot 4 here: run estragon godot install\n"
 
 
-def test_install_where_there_is_one(godot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("drawing")
+def test_install_where_there_is_one(
+    godot: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("estragon.godot.commands.has_display", lambda: False)
     assert main(["godot", "install"]) == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("Godot 4.")
-    assert captured.out.endswith(f"is ready: {godot}\n")
+    first, second = captured.out.splitlines()
+    assert first.startswith("Godot 4.")
+    assert first.endswith(f"is ready: {godot}")
+    assert second == f"Xvfb is ready: {find_xvfb()}"
     assert captured.err == ""
 
 
+@pytest.mark.usefixtures("drawing")
 def test_a_healthy_machine(godot: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["godot", "doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("ok    Godot 4.") and str(godot) in line for line in lines)
     assert "ok    headless start" in lines
     assert not any(line.startswith("BAD") for line in lines)
-    if shutil.which("Xvfb"):
-        assert any(line.startswith("ok    GL renderer: ") for line in lines)
+    assert any(line.startswith("ok    GL renderer: ") for line in lines)
 
 
 def test_a_machine_without_godot(empty_home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,13 +4,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from estragon.godot.display import display, has_display
+from estragon.godot.display import display
 from estragon.godot.project import import_project
 from estragon.godot.user_folders import usable_user_folders
 from tests.godot.staging import write_project
@@ -108,10 +107,6 @@ def play(godot: Path, project: Path, *words: str, env: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("options", [[], ["--disable-render-loop"]], ids=["drawn", "by request"])
-@pytest.mark.skipif(
-    sys.platform == "linux" and not (shutil.which("Xvfb") or has_display()),
-    reason="apt-get install xvfb",
-)
 def test_cameras_see_what_is_there(godot: Path, empty_project: Path, options: list[str]) -> None:
     words = ["--rendering-driver", "opengl3", "--audio-driver", "Dummy", "--resolution", "64x64"]
     with display(640, 480) as env:

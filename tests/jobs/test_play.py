@@ -147,7 +147,6 @@ def test_what_cannot_be_played(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("Xvfb") is None, reason="apt-get install xvfb")
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a window would open")
 def test_a_window_opens_and_closes(tmp_path: Path) -> None:
     from estragon.godot.display import display

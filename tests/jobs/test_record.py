@@ -1,7 +1,6 @@
 """`estragon record`, `estragon replay` and their scripts: what is drawn, and what is refused."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -168,7 +167,6 @@ def run(script: str, folder: Path, *words: str) -> "subprocess.CompletedProcess[
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("Xvfb") is None, reason="apt-get install xvfb")
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a window would open")
 def test_the_scripts_record_render_and_encode(tmp_path: Path) -> None:
     frames = tmp_path / "data" / "frames"

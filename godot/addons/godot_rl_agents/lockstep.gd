@@ -39,6 +39,8 @@ var _sync: Sync
 var _pace: RLAddon.Pace
 ## Null until it is asked for.
 var _overlay: RLAddon.Overlay
+## Whether pictures are drawn for agents alone: `--unwatched=1`, and not headless.
+var _draws_for_agents: bool = false
 var _is_watched: bool = DisplayServer.get_name() != "headless"
 var _is_second: bool = false
 var _has_begun: bool = false
@@ -53,7 +55,10 @@ var _are_rewards_taken: bool = false
 
 func _init(sync: Sync) -> void:
 	_sync = sync
-	crew = RLAddon.Crew.new(sync, RLAddon.Arguments.read())
+	var typed: Dictionary[String, String] = RLAddon.Arguments.read()
+	crew = RLAddon.Crew.new(sync, typed)
+	_draws_for_agents = _is_watched and typed.get("unwatched") == "1"
+	_is_watched = _is_watched and not _draws_for_agents
 
 
 ## Sync has got a notification.
@@ -81,6 +86,8 @@ func notice(what: int) -> void:
 		Node.NOTIFICATION_EXIT_TREE:
 			_pause(false)
 			RLAddon.Tick.in_scripts = true
+			if _draws_for_agents:
+				RenderingServer.render_loop_enabled = true
 			_hang_up()
 
 
@@ -110,6 +117,9 @@ func tick() -> void:
 		_ticks_left = maxi(_ticks_left - 1, 0)
 		if _ticks_left == 0:
 			_sync._training_process()
+		if _draws_for_agents:
+			# The frame that the next observation shows is drawn, and no other.
+			RenderingServer.render_loop_enabled = _ticks_left <= 1
 	elif not _sync.get_tree().paused and crew.policies.is_due(_sync.action_repeat):
 		_sync._inference_process()
 

@@ -1,14 +1,18 @@
 """`estragon godot install | path | import | doctor`: getting Godot, and seeing what is wrong."""
 
 import dataclasses
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from estragon.errors import UserError
+from estragon.godot.display import has_display
 from estragon.godot.doctor import examine
 from estragon.godot.find import find_godot, require_godot
-from estragon.godot.install import install_private
+from estragon.godot.install import install_private, install_xvfb
 from estragon.godot.project import ready_project
 from estragon.godot.version import check_version
 from estragon.options import optional
@@ -16,15 +20,23 @@ from estragon.options import optional
 
 @dataclasses.dataclass(frozen=True)
 class GodotInstall:
-    """Install a private copy of Godot 4, without root, unless a usable one is there already."""
+    """Install a private copy of Godot 4, without root, unless a usable one is there already.
+
+    On Linux without a display, the same for Xvfb, on which pictures are drawn.
+    """
 
     private: bool = False
     """Install it even where another Godot (GODOT_BIN, PATH) is used."""
 
     def run(self) -> None:
-        """Install, and say where."""
+        """Install, and say where; without Xvfb everything but pictures works."""
         path = install_private() if self.private else require_godot(install=True)
         print(f"Godot {check_version(path).text} is ready: {path}")
+        if not has_display():
+            try:
+                print(f"Xvfb is ready: {shutil.which('Xvfb') or install_xvfb()}")
+            except UserError as error:
+                print(f"no pictures here: {error}", file=sys.stderr)
 
 
 @dataclasses.dataclass(frozen=True)

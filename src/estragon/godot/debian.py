@@ -1,7 +1,7 @@
-"""Godot from Debian's packages, unpacked into a folder of its own with the libraries it needs.
+"""Godot and Xvfb from Debian's packages, each unpacked into a folder with the libraries it needs.
 
 No root is needed and nothing of the system changes: apt works in a root of its own and only
-downloads, and the program is started by the loader and the C library that came with it.
+downloads, and a program is started by the loader and the C library that came with it.
 """
 
 import concurrent.futures
@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.parse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -30,8 +31,11 @@ PACKAGES = (
     "libglx-mesa0",
     "mesa-vulkan-drivers",
 )
+XVFB_PACKAGES = ("xvfb",)
+# The server asks Mesa which formats there are; only its clients draw, with 50 MB more of it.
+NOT_FOR_XVFB = ("mesa-libgallium_",)
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-NEEDED_MB = 1000
+NEEDED_MB, XVFB_NEEDED_MB = 1000, 150
 LISTS_TIMEOUT_SEC, DOWNLOAD_TIMEOUT_SEC, UNPACK_TIMEOUT_SEC = 300.0, 3600.0, 600.0
 AT_ONCE = 2
 MEGABYTE = 1e6
@@ -66,21 +70,34 @@ Acquire::https::Timeout "30";
 Debug::NoLocking "true";
 """
 
-WRAPPER = """\
+FIND_LIBRARIES = """\
 #!/bin/sh
-# Starts the Godot of this folder with the loader and the libraries that came with it.
+# Starts the program of this name with the loader and the libraries that came with it.
 self=$0
 if [ -L "$self" ]; then self=$(readlink -f "$self"); fi
 here=$(CDPATH='' cd -- "${{self%/*}}" && pwd -P) || exit 1
 prefix=$here/prefix
 libs=$prefix/usr/lib/{triplet}
 export LIBGL_DRIVERS_PATH="$libs/dri"
+"""
+GODOT_WRAPPER = """\
 export __EGL_VENDOR_LIBRARY_DIRS="$prefix/usr/share/glvnd/egl_vendor.d"
 export VK_DRIVER_FILES="$prefix/usr/share/vulkan/icd.d/lvp_icd.json"
 export XKB_CONFIG_ROOT="$prefix/usr/share/X11/xkb"
 exec "$libs/{loader}" --library-path "$libs:$libs/pulseaudio" --argv0 godot \\
 	"$prefix/usr/bin/godot" "$@"
 """
+# From this folder, where the server finds the other wrapper.
+XVFB_WRAPPER = """\
+cd "$here" || exit 1
+exec "$libs/{loader}" --library-path "$libs" --argv0 Xvfb \\
+	"$prefix/usr/bin/Xvfb" -xkbdir "$prefix/usr/share/X11/xkb" "$@"
+"""
+XKBCOMP_WRAPPER = """\
+exec "$libs/{loader}" --library-path "$libs" --argv0 xkbcomp "$prefix/usr/bin/xkbcomp" "$@"
+"""
+# Where Xvfb looks for xkbcomp, and the folder that it is started in, in as many bytes.
+XKBCOMP_FOLDER, WORKING_FOLDER = b"/usr/bin", b"././././"
 
 
 class Package(NamedTuple):
@@ -106,25 +123,61 @@ def find_archive() -> Source:
 
 
 def install_debian(engine: Path, downloads: Path, progress: Progress) -> str:
-    """Download and unpack into `engine`; returns the program's name there.
+    """Download and unpack Godot into `engine`; returns the program's name there.
 
     `downloads` may hold files of an earlier try: whatever is whole in it is not fetched again.
     """
+    _fetch(PACKAGES, (), engine / "prefix", downloads, progress)
+    return _write_wrapper(engine, "godot", GODOT_WRAPPER)
+
+
+def install_debian_xvfb(engine: Path, downloads: Path, progress: Progress) -> str:
+    """The same for Xvfb, a display that is not shown anywhere."""
+    _fetch(XVFB_PACKAGES, NOT_FOR_XVFB, engine / "prefix", downloads, progress)
+    _find_xkbcomp_here(engine / "prefix" / "usr" / "bin" / "Xvfb")
+    _write_wrapper(engine, "xkbcomp", XKBCOMP_WRAPPER)
+    return _write_wrapper(engine, "Xvfb", XVFB_WRAPPER)
+
+
+def _fetch(
+    names: Sequence[str],
+    unneeded: tuple[str, ...],
+    prefix: Path,
+    downloads: Path,
+    progress: Progress,
+) -> None:
+    """Download packages and what they depend on, verify them, and unpack them into `prefix`."""
     archive = find_archive()
     progress.step("package lists")
+    downloads = downloads / "apt"
     configuration = _write_apt_root(downloads, archive)
     _run_apt(["update"], configuration, "the package lists", LISTS_TIMEOUT_SEC)
-    packages = _list_packages(configuration)
-    _download(packages, configuration, progress)
+    packages = _list_packages(names, configuration)
+    if without := [package for package in packages if package.file.startswith(unneeded)]:
+        _call_installed(without, downloads)
+        packages = _list_packages(names, configuration)
+    _download(names, packages, configuration, progress)
     files = [_verified(downloads / "archives" / package.file, package) for package in packages]
-    _unpack(files, engine / "prefix", progress)
-    return _write_wrapper(engine)
+    _unpack(files, prefix, progress)
+
+
+def _call_installed(packages: list[Package], root: Path) -> None:
+    """Tell apt that these are there already, so that nobody's dependency on them is fetched."""
+    stanzas: list[str] = []
+    for package in packages:
+        name, version, architecture = package.file.removesuffix(".deb").split("_")
+        stanzas.append(
+            f"Package: {name}\nStatus: hold ok installed\nArchitecture: {architecture}\n"
+            f"Multi-Arch: same\nVersion: {urllib.parse.unquote(version)}\n"
+            "Maintainer: none\nDescription: left out\n"
+        )
+    (root / "status").write_text("\n".join(stanzas))
 
 
 def _write_apt_root(root: Path, archive: Source) -> Path:
     for folder in ("state/lists/partial", "cache", "archives/partial", "none/partial", "log"):
         (root / folder).mkdir(parents=True, exist_ok=True)
-    (root / "status").touch()
+    (root / "status").write_text("")
     options = "targets=Packages"
     if keys := _keys(root, archive):
         options += f" signed-by={keys}"
@@ -191,23 +244,25 @@ def _size(folder: Path) -> int:
     return total
 
 
-def _list_packages(configuration: Path) -> list[Package]:
+def _list_packages(names: Sequence[str], configuration: Path) -> list[Package]:
     """What has to be had, all of it: an empty archive folder hides what is already there."""
     empty = f"Dir::Cache::archives={configuration.parent}/none"
-    words = ["-q", "-o", empty, "-y", "--print-uris", "install", *PACKAGES]
+    words = ["-q", "-o", empty, "-y", "--print-uris", "install", *names]
     log = _run_apt(words, configuration, "the list of packages", LISTS_TIMEOUT_SEC)
     pattern = r"^'[^']+' (\S+\.deb) (\d+) (SHA256|SHA512):([0-9a-f]+)$"
     found = re.findall(pattern, log.read_text(errors="replace"), re.MULTILINE)
     if not found:
-        raise UserError(f"Debian's suite {SUITE} offers no godot here")
+        raise UserError(f"Debian's suite {SUITE} offers no {names[0]} here")
     return [Package(file, int(size), kind.lower(), digest) for file, size, kind, digest in found]
 
 
-def _download(packages: list[Package], configuration: Path, progress: Progress) -> None:
+def _download(
+    names: Sequence[str], packages: list[Package], configuration: Path, progress: Progress
+) -> None:
     total = sum(package.size for package in packages)
     progress.step("downloading", f"{total / MEGABYTE:.0f} MB")
     _run_apt(
-        ["-y", "install", *PACKAGES],
+        ["-y", "install", *names],
         configuration,
         "the packages",
         DOWNLOAD_TIMEOUT_SEC,
@@ -254,11 +309,23 @@ def _unpack_one(path: Path, prefix: Path) -> None:
         raise UserError(f"cannot unpack {path.name}: {done.stderr.strip()}")
 
 
-def _write_wrapper(engine: Path) -> str:
+def _write_wrapper(engine: Path, name: str, text: str) -> str:
     loaders = sorted((engine / "prefix" / "usr" / "lib").glob("*-linux-gnu*/ld-linux*.so.*"))
     if not loaders:
         raise UserError("Debian's packages came without a loader")
-    wrapper = engine / "godot"
-    wrapper.write_text(WRAPPER.format(triplet=loaders[0].parent.name, loader=loaders[0].name))
+    wrapper = engine / name
+    text = (FIND_LIBRARIES + text).format(triplet=loaders[0].parent.name, loader=loaders[0].name)
+    wrapper.write_text(text)
     wrapper.chmod(0o755)
-    return wrapper.name
+    return name
+
+
+def _find_xkbcomp_here(server: Path) -> None:
+    """Make a private Xvfb look for xkbcomp in its working folder, not in the system's."""
+    program = server.read_bytes()
+    if (count := program.count(XKBCOMP_FOLDER)) != 1:
+        raise UserError(
+            f"Debian's Xvfb names {XKBCOMP_FOLDER.decode()} {count} times instead of once, so it "
+            "cannot be made to find its own xkbcomp"
+        )
+    server.write_bytes(program.replace(XKBCOMP_FOLDER, WORKING_FOLDER))

@@ -1,15 +1,18 @@
 """A display for a Godot that draws: the one that is there, or a virtual one for the while."""
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from estragon.errors import UserError
+from estragon.godot.private import private_program, xvfb_folder
 from estragon.godot.supervised import SupervisedProcess
 
 START_TIMEOUT_SEC = 20.0
@@ -17,49 +20,144 @@ X_SOCKETS = "/tmp/.X11-unix/X"  # noqa: S108 - where X11 puts them
 
 
 @contextlib.contextmanager
-def display(width_px: int = 1920, height_px: int = 1080) -> Iterator[dict[str, str]]:
-    """The environment for a Godot with a window; starts Xvfb where there is no display."""
+def display(
+    width_px: int = 1920, height_px: int = 1080, *, install: bool = True
+) -> Iterator[dict[str, str]]:
+    """The environment for a Godot with a window; starts Xvfb where there is no display.
+
+    All that want a virtual display of one size at the same time share one server. Without
+    `install`, a missing Xvfb is an error; by default a private one is fetched.
+    """
     if has_display():
         yield dict(os.environ)
         return
-    program = shutil.which("Xvfb")
-    if program is None:
-        raise UserError(
-            "a picture is wanted, but there is no display and no Xvfb: install it "
-            "(apt-get install xvfb), or set DISPLAY"
-        )
-    screen = ["-screen", "0", f"{width_px}x{height_px}x24"]
-    with (
-        tempfile.TemporaryDirectory(prefix="estragon-") as folder,
-        # -displayfd 1: it picks a free number itself, and says which on its output once it is ready
-        SupervisedProcess(
-            [program, "-displayfd", "1", *screen, "-nolisten", "tcp"],
-            name="Xvfb",
-            folder=Path(folder),
-            advice="try to run Xvfb :99 by hand, or set DISPLAY",
-        ) as server,
-    ):
-        number = server.wait_for_line("a display", str.isdecimal, START_TIMEOUT_SEC)
-        env = os.environ | {"DISPLAY": f":{number}"}
+    server = _join_server(width_px, height_px, install=install)
+    try:
+        env = os.environ | {"DISPLAY": f":{server.number}"}
         env.pop("WAYLAND_DISPLAY", None)
         env.pop("XAUTHORITY", None)
         yield env
+    finally:
+        _leave_server(server)
 
 
-def has_display() -> bool:
+def has_display(env: Mapping[str, str] | None = None) -> bool:
     """Whether a window could be opened here; a DISPLAY that nobody answers does not count."""
+    env = os.environ if env is None else env
     if sys.platform in ("win32", "darwin"):
         return True
-    if wayland := os.environ.get("WAYLAND_DISPLAY"):
-        path = Path(os.environ.get("XDG_RUNTIME_DIR", "/")) / wayland
+    if wayland := env.get("WAYLAND_DISPLAY"):
+        path = Path(env.get("XDG_RUNTIME_DIR", "/")) / wayland
         if _answers(str(path)):
             return True
-    name = os.environ.get("DISPLAY", "")
+    name = env.get("DISPLAY", "")
     host, _, number = name.rpartition(":")
     if host not in ("", "unix"):
         return True  # another machine's: only opening a window tells
     path_name = X_SOCKETS + number.split(".")[0]
     return bool(number) and (_answers(path_name) or _answers(f"\0{path_name}"))
+
+
+def find_xvfb() -> Path | None:
+    """The system's Xvfb, else the private copy; None if there is neither."""
+    if program := shutil.which("Xvfb"):
+        return Path(program)
+    return private_program(xvfb_folder())
+
+
+def require_xvfb() -> Path:
+    """The Xvfb to use, installing a private copy where there is none."""
+    if (program := find_xvfb()) is not None:
+        return program
+    from estragon.godot.install import install_xvfb
+
+    try:
+        return install_xvfb()
+    except UserError as error:
+        raise UserError(
+            f"drawing needs a display or Xvfb, and there is neither: {error}"
+        ) from error
+
+
+def check_xvfb(program: Path) -> None:
+    """A UserError says why this Xvfb does not start, if it does not."""
+    with (
+        tempfile.TemporaryDirectory(prefix="estragon-") as folder,
+        _start_xvfb(program, 64, 64, Path(folder)) as process,
+    ):
+        _read_number(process)
+
+
+@dataclasses.dataclass(eq=False)
+class _Server:
+    """A running Xvfb, shared by all of this process that want its size."""
+
+    size: tuple[int, int]
+    owner: int
+    process: SupervisedProcess
+    number: str
+    opened: contextlib.ExitStack
+    users: int = 0
+
+
+_servers: dict[tuple[int, int], _Server] = {}
+_servers_lock = threading.Lock()
+
+
+def _join_server(width_px: int, height_px: int, *, install: bool) -> _Server:
+    size = (width_px, height_px)
+    with _servers_lock:
+        server = _servers.get(size)
+        # A fork's parent may end before the fork does; a server may have been killed.
+        if server is None or server.owner != os.getpid() or server.process.status is not None:
+            server = _servers[size] = _start_server(size, install=install)
+        server.users += 1
+        return server
+
+
+def _leave_server(server: _Server) -> None:
+    if server.owner != os.getpid():
+        return
+    with _servers_lock:
+        server.users -= 1
+        if server.users:
+            return
+        if _servers.get(server.size) is server:
+            del _servers[server.size]
+    server.opened.close()
+
+
+def _start_server(size: tuple[int, int], *, install: bool) -> _Server:
+    program = require_xvfb() if install else find_xvfb()
+    if program is None:
+        raise UserError(
+            "there is no display and no Xvfb: run estragon godot install, or set DISPLAY"
+        )
+    with contextlib.ExitStack() as opened:
+        folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="estragon-"))
+        process = opened.enter_context(_start_xvfb(program, *size, Path(folder)))
+        number = _read_number(process)
+        return _Server(size, os.getpid(), process, number, opened.pop_all())
+
+
+def _start_xvfb(program: Path, width_px: int, height_px: int, folder: Path) -> SupervisedProcess:
+    # -displayfd 1: it picks a free number itself, and says which on its output once it is ready.
+    # -noreset: it stays as it is between one game and the next.
+    words = ["-displayfd", "1", "-noreset", "-nolisten", "tcp"]
+    words += ["-screen", "0", f"{width_px}x{height_px}x24"]
+    sockets = Path(X_SOCKETS).parent
+    if not os.access(sockets if sockets.exists() else sockets.parent, os.W_OK):
+        words += ["-nolisten", "unix"]  # the abstract socket of the same name is enough
+    return SupervisedProcess(
+        [program, *words],
+        name="Xvfb",
+        folder=folder,
+        advice=f"try to run {program} :99 by hand, or set DISPLAY",
+    )
+
+
+def _read_number(process: SupervisedProcess) -> str:
+    return process.wait_for_line("a display", str.isdecimal, START_TIMEOUT_SEC)
 
 
 def _answers(path: str) -> bool:

@@ -9,9 +9,9 @@ from pathlib import Path
 from estragon import paths
 from estragon.errors import UserError
 from estragon.godot.debian import NEEDED_MB
-from estragon.godot.display import display, has_display
+from estragon.godot.display import display, find_xvfb, has_display
 from estragon.godot.find import search_godot
-from estragon.godot.private import engine_folder, read_manifest
+from estragon.godot.private import engine_folder, private_program, read_manifest, xvfb_folder
 from estragon.godot.process import GodotProcess
 
 START_TIMEOUT_SEC = 60.0
@@ -67,9 +67,13 @@ def _headless_start(godot: Path) -> Finding:
 
 
 def _pictures(godot: Path) -> Iterator[Finding]:
-    where = "a display" if has_display() else "Xvfb"
+    where = "a display"
+    if not has_display():
+        xvfb = find_xvfb()
+        origin = " (private copy)" if xvfb == private_program(xvfb_folder()) else ""
+        where = f"Xvfb{origin}: {xvfb}"
     try:
-        with display(640, 360) as env:
+        with display(640, 360, install=False) as env:
             yield Finding(good=True, text=f"pictures: drawn on {where}")
             said = _run(godot, ["--rendering-driver", "opengl3", "--audio-driver", "Dummy"], env)
     except UserError as error:

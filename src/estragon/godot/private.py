@@ -1,4 +1,4 @@
-"""The private copy of Godot that Estragon installs: where it is and what it says of itself."""
+"""The private copies of Godot and Xvfb that Estragon installs: where they are and what they are."""
 
 from pathlib import Path
 
@@ -16,16 +16,22 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     origin: str
     """Where it came from, for people."""
     version: str
+    """Empty for Xvfb, which does not tell."""
 
 
 def folder() -> Path:
-    """Where the private copy, its lock and its downloads are."""
+    """Where the private copies, their lock and their downloads are."""
     return paths.home() / "godot"
 
 
 def engine_folder() -> Path:
-    """The installed copy; exists only when it is whole."""
+    """The installed Godot; exists only when it is whole."""
     return folder() / "engine"
+
+
+def xvfb_folder() -> Path:
+    """The installed Xvfb; exists only when it is whole."""
+    return folder() / "xvfb"
 
 
 def read_manifest(engine: Path) -> Manifest | None:
@@ -41,7 +47,8 @@ def write_manifest(engine: Path, manifest: Manifest) -> None:
     write_json(engine / "installed.json", msgspec.to_builtins(manifest))
 
 
-def private_program() -> Path | None:
-    """The private copy's program, if there is one."""
-    manifest = read_manifest(engine_folder())
-    return None if manifest is None else engine_folder() / manifest.program
+def private_program(engine: Path | None = None) -> Path | None:
+    """The program of a private copy, by default Godot's, if there is one."""
+    engine = engine_folder() if engine is None else engine
+    manifest = read_manifest(engine)
+    return None if manifest is None else engine / manifest.program

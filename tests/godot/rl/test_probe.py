@@ -135,7 +135,7 @@ def test_everything_suspicious_is_found() -> None:
     assert "p: observation 'obs' never changed at [0]" in text
     assert "p: observation 'obs' is out of its bounds at [2]: -16 to 3 was seen" in text
     assert "p: observation 'near' is out of its bounds at [0]: 0 to 4 was seen" in text
-    assert "p: observation 'camera_2d' is all 0: without a window Godot draws nothing" in text
+    assert "p: observation 'camera_2d' is all 0: the camera sees nothing" in text
     assert "every reward was 1" in text
     assert "no episode ended in 40 agent-steps" in text
 

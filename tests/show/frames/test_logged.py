@@ -21,10 +21,7 @@ from estragon.show.trajectories.trajectory import read_trajectory
 from tests.show.frames.drawn_frames import SIZE, fake_godot, pixels
 from tests.show.logged_matches import log_matches
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a window would open"),
-    pytest.mark.skipif(shutil.which("Xvfb") is None, reason="apt-get install xvfb"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a window would open")
 SMALL = (192, 108)
 TIMES = [0.5 + 0.02 * frame for frame in range(10)]
 GRACE_SEC = 30.0
@@ -206,8 +203,9 @@ def test_no_godot_and_no_xvfb(match: Path, tmp_path: Path, monkeypatch: pytest.M
         render_frames(match, tmp_path / "frames", size=SIZE)
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(shutil, "which", lambda name, **_: None if name == "Xvfb" else name)
-    with pytest.raises(UserError, match="no display and no Xvfb"):
+    monkeypatch.setenv("ESTRAGON_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(shutil, "which", lambda name, **_: name if name == "godot" else None)
+    with pytest.raises(UserError, match="a display or Xvfb, and there is neither"):
         render_with("", match, tmp_path / "frames", monkeypatch)
 
 

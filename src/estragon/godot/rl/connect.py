@@ -4,6 +4,7 @@ import errno
 import select
 import socket
 import time
+from collections.abc import Callable
 
 import msgspec
 
@@ -51,15 +52,19 @@ class Visitors:
         self._strangers: list[str] = []
 
     def wait(
-        self, timeout_sec: float, process: SupervisedProcess | None
+        self,
+        timeout_sec: float,
+        process: SupervisedProcess | None,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> tuple[Channel, EnvInfo]:
-        """The game's channel, and what it says of itself."""
+        """The game's channel, and what it says of itself; calls `meanwhile` now and then."""
         deadline = time.monotonic() + timeout_sec
         try:
             while True:
                 ended = process is not None and process.status is not None
                 if found := self._look():
                     return found
+                meanwhile()
                 if process is not None and ended:
                     raise process.error(f"{process.how_it_ended()} before it {self._due()}")
                 if time.monotonic() > deadline:

@@ -235,7 +235,7 @@ def _warn_of_image(where: str, each: Observation, place: int, seen: Range) -> li
     if seen.rows < FEW_STEPS:
         return []
     if low.min() == high.max():
-        return [f"{where} is all {low.min()}: without a window Godot draws nothing (show_window)"]
+        return [f"{where} is all {low.min()}: the camera sees nothing, or is not drawn"]
     return [f"{where} never changed"] if np.array_equal(low, high) else []
 
 

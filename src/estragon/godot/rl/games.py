@@ -2,26 +2,40 @@
 
 import contextlib
 import os
+import re
 import socket
 import tempfile
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from estragon.errors import UserError
-from estragon.godot.display import display
+from estragon.godot.display import display, has_display
 from estragon.godot.restart import RestartBudget
 from estragon.godot.rl.connect import Visitors, listen
 from estragon.godot.rl.game import Game, GameLostError
 from estragon.godot.rl.launch import Launch, Program
+from estragon.godot.rl.messages import EnvInfo
 from estragon.godot.rl.outcome import LEFT, TRUNCATED, Outcome, Sight
 from estragon.godot.rl.roster import Roster
+from estragon.godot.rl.spaces import is_image
 from estragon.godot.supervised import GodotError, SupervisedProcess
 
 SEEDS = 2**32
+# Godot's own words where a picture is read that nobody draws; our addon's sensors ask first.
+UNDRAWN = re.compile(rb"rendering/dummy/storage/texture_storage|no pictures without a renderer")
+INTRODUCTION_SEC = 2.0
+
+_known_to_draw: set[tuple[object, ...]] = set()
+"""What needed drawing once in this process: it is not tried without again."""
+
+
+class _UndrawnError(GodotError):
+    """A game was started without drawing, and needs it."""
 
 
 class Games:
@@ -42,17 +56,14 @@ class Games:
             self._program = None if launch.by_hand else Program(launch)
             self._folder, self._advice = self._make_log_folder()
             self._env = dict(os.environ)
-            if launch.show_window and self._program is not None:
-                self._env = self._open.enter_context(display())
-            starts = [self._start(index, launch.seed + index) for index in range(launch.n_parallel)]
+            self._draws = False
+            if self._program is not None and _draws_at_once(launch):
+                self._begin_drawing()
             try:
-                for index, (listener, process) in enumerate(starts):
-                    self.games.append(self._connect(index, listener, process))
-            finally:
-                for listener, process in starts[len(self.games) :]:
-                    listener.close()
-                    if process is not None:
-                        process.stop(grace_sec=0.0)
+                self._start_all()
+            except _UndrawnError:
+                self._begin_drawing()
+                self._start_all()
         except BaseException:
             self.close()
             raise
@@ -130,11 +141,38 @@ class Games:
         if not self._end.alive:
             raise UserError("the environment is closed; make a new one")
 
+    def _start_all(self) -> None:
+        launch = self.launch
+        starts = [self._start(index, launch.seed + index) for index in range(launch.n_parallel)]
+        try:
+            for index, (listener, process) in enumerate(starts):
+                self.games.append(self._connect(index, listener, process))
+        except BaseException as error:
+            for game in self.games:
+                game.kill()
+            self.games.clear()
+            for listener, process in starts:
+                listener.close()
+                if process is not None:
+                    process.stop(grace_sec=0.0)
+                    if isinstance(error, _UndrawnError):
+                        process.log_file.unlink()  # it tells of nothing else
+            raise
+
+    def _begin_drawing(self) -> None:
+        """Start games on a display from now on."""
+        self._draws = True
+        if not self.launch.show_window:
+            _known_to_draw.add(_what_is_played(self.launch))
+        self._env = self._open.enter_context(display())
+
     def _begin_again(self, index: int, error: GameLostError, *, reset: bool) -> Outcome:
         """Start a lost game again; its agents leave, and new ones join."""
         before = self.games[index]
         reason: GodotError = error
         while True:
+            if self._may_begin_drawing and _lacks_pictures(before.process):
+                self._begin_drawing()
             self._budget.spend(reason)
             self.restarts += 1
             # Other episodes than those that it has played already.
@@ -146,6 +184,9 @@ class Games:
                 self.games[index] = game
                 game.send_reset(seed)
                 fresh = game.receive()
+            except _UndrawnError as again:
+                self._begin_drawing()
+                reason = again
             except GodotError as again:
                 reason = again
             else:
@@ -156,9 +197,16 @@ class Games:
         if self._program is None:
             return listener, None
         try:
-            port = listener.getsockname()[1]
+            if self._draws and not has_display(self._env):
+                self._env = self._open.enter_context(display())  # the one before was killed
             return listener, self._program.start(
-                index, port, seed % SEEDS, self._folder, self._env, self._advice
+                index,
+                listener.getsockname()[1],
+                seed % SEEDS,
+                self._folder,
+                self._env,
+                self._advice,
+                draws=self._draws,
             )
         except BaseException:
             listener.close()
@@ -172,8 +220,11 @@ class Games:
             with listener:
                 doubt = self._program.doubt if self._program else ""
                 visitors = Visitors(listener, self.launch.encoding, doubt)
-                channel, info = visitors.wait(self.launch.start_timeout_sec, process)
+                channel, info = visitors.wait(
+                    self.launch.start_timeout_sec, process, self._impatience(process)
+                )
             try:
+                self._require_drawing(name, info)
                 return Game(
                     channel,
                     info,
@@ -188,6 +239,27 @@ class Games:
             if process is not None:
                 process.stop(grace_sec=0.0)
             raise
+
+    @property
+    def _may_begin_drawing(self) -> bool:
+        return self._program is not None and not self._draws and self.launch.draws is None
+
+    def _require_drawing(self, name: str, info: EnvInfo) -> None:
+        if self._may_begin_drawing and _has_images(info):
+            raise _UndrawnError(f"{name} has images, but does not draw")
+
+    def _impatience(self, process: SupervisedProcess | None) -> Callable[[], None]:
+        """Raises where a game asked for pictures that are not drawn, and then said nothing more."""
+        first: list[float] = []
+
+        def check() -> None:
+            if self._may_begin_drawing and (first or _lacks_pictures(process)):
+                first.append(time.monotonic())
+                ended = process is None or process.status is not None
+                if ended or time.monotonic() - first[0] > INTRODUCTION_SEC:
+                    raise _UndrawnError("the game has no pictures, and does not introduce itself")
+
+        return check
 
     def _make_log_folder(self) -> tuple[Path, str]:
         if self.launch.log_folder is not None:
@@ -222,6 +294,32 @@ def _all_anew(before: Roster, fresh: Outcome, why: str) -> Outcome:
         infos=[{"game_lost": why} for _ in range(gone)] + infos,
         lost=why,
     )
+
+
+def _draws_at_once(launch: Launch) -> bool:
+    if launch.show_window or launch.draws is not None:
+        return launch.show_window or bool(launch.draws)
+    return _what_is_played(launch) in _known_to_draw
+
+
+def _what_is_played(launch: Launch) -> tuple[object, ...]:
+    arguments = tuple(sorted((key, str(value)) for key, value in launch.arguments.items()))
+    return str(launch.env_path), launch.scene, arguments
+
+
+def _has_images(info: EnvInfo) -> bool:
+    spaces = info.observation_space
+    each = spaces if isinstance(spaces, list) else [spaces]
+    return any(
+        is_image(key, text)
+        for space in each
+        if isinstance(space, dict)
+        for key, text in space.items()
+    )
+
+
+def _lacks_pictures(process: SupervisedProcess | None) -> bool:
+    return process is not None and UNDRAWN.search(process.log_file.read_bytes()) is not None
 
 
 def _close(games: list[Game], opened: contextlib.ExitStack, owner: int) -> None:

@@ -20,6 +20,9 @@ from estragon.godot.user_folders import usable_user_folders
 EDITOR_PORT = 11008
 LAST_PORT = 65535
 EDITOR = ("", "debug")
+HEADLESS = ("--headless", "--disable-render-loop")
+RENDERER = ("--rendering-driver", "opengl3")
+UNSEEN = ("--audio-driver", "Dummy", "--disable-vsync")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +52,10 @@ class Launch:
 
     show_window: bool = False
     """Open a window, and play in real time."""
+
+    draws: bool | None = None
+    """Whether a game without a window draws, on the display or a virtual one; by default if its
+    agents see images."""
 
     encoding: str = BINARY
     """What to speak with games that can: binary1, or json, which people can read."""
@@ -144,28 +151,40 @@ class Program:
                 raise UserError(f"{path} cannot be run: make it executable (chmod +x)")
             else:
                 words.append(path)
-        if launch.show_window:
-            words += ["--rendering-driver", "opengl3"] if self._godot else []
-        else:
-            # One physics tick a frame and no clock: as fast as the processor allows.
-            words += ["--headless", "--disable-render-loop", "--fixed-fps", str(ticks)]
-        if launch.scene is not None:
-            words.append(_resource(launch.scene))
-        self._words = words
+        self._words, self._ticks = words, ticks
 
     def start(
-        self, index: int, port: int, seed: int, folder: Path, env: Mapping[str, str], advice: str
+        self,
+        index: int,
+        port: int,
+        seed: int,
+        folder: Path,
+        env: Mapping[str, str],
+        advice: str,
+        *,
+        draws: bool,
     ) -> SupervisedProcess:
-        """Start one of the games."""
+        """Start one of the games; one that draws needs the environment of a display."""
         launch = self._launch
+        words = [*self._words]
+        if launch.show_window:
+            words += RENDERER if self._godot else []
+        else:
+            words += [*RENDERER, *UNSEEN] if draws else HEADLESS
+            # One physics tick a frame and no clock: as fast as the processor allows.
+            words += ["--fixed-fps", str(self._ticks)]
+        if launch.scene is not None:
+            words.append(_resource(launch.scene))
         options: dict[str, object] = {"port": port, "env_seed": seed}
         if launch.action_repeat is not None:
             options["action_repeat"] = launch.action_repeat
+        if draws and not launch.show_window:
+            options["unwatched"] = 1
         if launch.speedup is not None:
             options["speedup"] = launch.speedup
         options |= launch.arguments
         # Not behind a `--`: older games look for them in front of it only.
-        words = [*self._words, *(f"--{key}={value}" for key, value in options.items())]
+        words += [f"--{key}={value}" for key, value in options.items()]
         name = "game" if launch.n_parallel == 1 else f"game{index}"
         if self._godot is not None:
             return GodotProcess(

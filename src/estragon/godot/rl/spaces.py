@@ -133,6 +133,11 @@ def read_spaces(
     return spaces
 
 
+def is_image(key: str, text: Any) -> bool:
+    """Whether a description of an observation is that of an image."""
+    return "2d" in key and isinstance(text, dict) and text.get("space") == "box"
+
+
 def _read_seen(key: str, text: Any, trusted_images: bool) -> Observation:
     where = f"observation '{key}'"
     if not isinstance(text, dict):
@@ -146,7 +151,7 @@ def _read_seen(key: str, text: Any, trusted_images: bool) -> Observation:
         raise SpaceError(f"{where}: expected space 'box' or 'discrete', got {space!r}")
     sizes = size if isinstance(size, list) else [size]
     shape = tuple(_whole(where, length, at_least=0) for length in sizes)
-    if "2d" in key:
+    if is_image(key, text):
         if len(shape) != 3 or 0 in shape:
             raise SpaceError(f"{where}: an image is height, width, channels, got {size!r}")
         if not trusted_images and shape[0] <= 4 < shape[2]:

@@ -1,6 +1,5 @@
 """Who draws the matches of a film: Godot, or the embedded top-down view."""
 
-import shutil
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
@@ -43,13 +42,13 @@ def choose_renderer(wanted: RendererChoice, say: Callable[[str], None]) -> Rende
 
 
 def _why_not_godot() -> str:
-    from estragon.godot.display import has_display
+    from estragon.godot.display import has_display, require_xvfb
     from estragon.godot.find import find_godot
 
     try:
         find_godot()
+        if not has_display():
+            require_xvfb()
     except UserError as error:
         return str(error)
-    if not has_display() and shutil.which("Xvfb") is None:
-        return "there is no display and no Xvfb (apt-get install xvfb)"
     return ""

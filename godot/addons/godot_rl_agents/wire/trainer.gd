@@ -69,6 +69,9 @@ func answer() -> void:
 		_break_off(speech.problem)
 	else:
 		_socket.send(frame)
+		# Last, since the trainer thinks already.
+		if roster.is_open:
+			roster.turn_page()
 
 
 func _read(frame: PackedByteArray) -> RLAddon.Trainer.Order:

@@ -26,6 +26,7 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
 
     Agents may leave (`truncated`, `final_info["agent_left"]`) and join: a sub-environment is a seat
     that is then empty, or taken. While it is empty it sees zeros, and `infos["empty"]` marks it.
+    What `step` returns is the caller's to keep: it is never written to again.
     `infos["seed"]` is the seed of an episode that begins, `infos["action_mask"]` the choices that
     are allowed, where the game tells.
     """
@@ -131,7 +132,7 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
         """Add what those who play on tell."""
         if told is self._told:
             infos.update({name: column.copy() for name, column in self._columns.items()})
-        elif _add_columns(infos, told, step.ended):
+        elif add_columns(infos, told, step.ended):
             self._remember(step, infos)
         else:
             over = set(step.ended.tolist())
@@ -146,7 +147,7 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
             self._columns = {name: column.copy() for name, column in columns.items()}
 
 
-def _add_columns(infos: dict[str, Any], rows: list[dict[str, Any]], ended: np.ndarray) -> bool:
+def add_columns(infos: dict[str, Any], rows: list[dict[str, Any]], ended: np.ndarray) -> bool:
     """Add what all who play on tell under the same names, as arrays; whether that is so."""
     goes_on = np.ones(len(rows), bool)
     goes_on[ended] = False

@@ -6,6 +6,7 @@ where the game answers as an older addon does: in JSON.
 
 import contextlib
 import itertools
+import os
 import shutil
 import socket
 import subprocess
@@ -34,6 +35,8 @@ REPEAT = 8
 ARENAS = 16
 START_SEC = 90.0
 RATE = "agent-steps/s"
+PARALLEL = (1, 2, 4, 8)
+"""How many games one environment plays at once."""
 
 
 class Scene(NamedTuple):
@@ -48,15 +51,21 @@ class Scene(NamedTuple):
 SCENES = (
     Scene("tag", "res://tag/train/TagTraining.tscn", "--arenas=16"),
     Scene("orchard", "res://examples/orchard/orchard.tscn", "--copies=16"),
+    Scene("rays", "res://tests/bench_rays.tscn", "--copies=16"),
     Scene("marble", "res://examples/marble/marble.tscn", "--copies=16"),
 )
 
 
 def measure(seconds: float) -> list[Figure]:
-    """For every game: without a wire, ours, ours with JSON, and the client of Godot RL Agents."""
+    """For every game: without a wire, ours, ours with JSON, and the client of Godot RL Agents.
+
+    Then one of them several times in parallel.
+    """
     project = import_project(paths.godot_project())
     scenes = SCENES if seconds >= 1.0 else SCENES[-1:]
+    counts = PARALLEL if seconds >= 1.0 else PARALLEL[:2]
     figures = [figure for scene in scenes for figure in _compare(project, scene, seconds)]
+    figures += _parallel(project, SCENES[-1], counts, seconds)
     return [*figures, _drawn(seconds)]
 
 
@@ -96,6 +105,18 @@ def _compare(project: Path, scene: Scene, seconds: float) -> list[Figure]:
         name = f"{scene.name}_{above}_over_{below.partition('_')[0]}"
         ratio = turns.ratio(above, below)
         figures.append(Figure(name, ratio, "×", ARENAS, agents, REPEAT, "median of the rounds"))
+    return figures
+
+
+def _parallel(project: Path, scene: Scene, counts: tuple[int, ...], seconds: float) -> list[Figure]:
+    """All games of an environment together; by themselves, for games that wait take time too."""
+    figures: list[Figure] = []
+    for count in counts:
+        opened = partial(_ours, project, scene, "binary1", count)
+        rate = take_turns({"ours": opened}, seconds).rate("ours")
+        note = f"{count} games of {ARENAS}, {os.cpu_count()} processors"
+        name = f"{scene.name}_parallel_{count}"
+        figures.append(Figure(name, rate, RATE, count * ARENAS, 1, REPEAT, note))
     return figures
 
 
@@ -148,13 +169,14 @@ class Ours:
 
 
 @contextlib.contextmanager
-def _ours(project: Path, scene: Scene, encoding: str) -> Iterator[Ours]:
+def _ours(project: Path, scene: Scene, encoding: str, n_parallel: int = 1) -> Iterator[Ours]:
     key, _, value = scene.copies.removeprefix("--").partition("=")
     env = GodotEnv(
         project,
         scene=scene.path,
         action_repeat=REPEAT,
         encoding=encoding,
+        n_parallel=n_parallel,
         arguments={key: value},
     )
     with contextlib.closing(env):

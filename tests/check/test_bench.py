@@ -93,6 +93,7 @@ def test_games_are_measured_beside_themselves_and_the_other_client(tmp_path: Pat
     figures = json.loads(output.read_text())
     sides = ["bare", "ours", "ours_json", "incumbent_60", "incumbent_8"]
     sides += ["ours_over_bare", "ours_over_incumbent", "ours_json_over_incumbent"]
+    sides += ["parallel_1", "parallel_2"]
     assert [figure["name"] for figure in figures] == [f"marble_{side}" for side in sides]
     assert all(set(figure) == KEYS and figure["value"] > 0 for figure in figures)
 

@@ -58,7 +58,7 @@ class Channel:
     def receive(self, timeout_sec: float) -> bytearray:
         """The next frame, without its length; may be called again after it was interrupted."""
         start = 0.0
-        while (frame := self.take()) is None:
+        while (frame := self.take() if self._have or self._frame is not None else None) is None:
             # Most frames come in one piece: then the timeout need not change.
             left = timeout_sec - (time.monotonic() - start) if start else timeout_sec
             if left <= 0.0:
@@ -105,8 +105,9 @@ class Channel:
         end = LENGTH.size + length
         if end <= self._have:
             whole = bytearray(self._ahead[LENGTH.size : end])
-            self._ahead[: self._have - end] = self._ahead[end : self._have]
             self._have -= end
+            if self._have:
+                self._ahead[: self._have] = self._ahead[end : end + self._have]
             return whole
         if end > len(self._ahead):
             self._frame = bytearray(length)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
 
 from estragon.errors import UserError
 from estragon.godot import GodotEnv
+from estragon.godot.rl.vector_env import add_columns
 from tests.godot.rl.peers.counter import ACTIONS, Agent, seed_of
 from tests.godot.rl.staging import Expected, flat
 
@@ -145,6 +146,26 @@ def test_what_was_returned_is_not_written_to_again(new_game: Path) -> None:
         kept = [env.reset()[0]]
         kept += [env.step(np.zeros((2, 2), np.float32))[0] for _ in range(3)]
         assert [seen[1, 1] for seen in kept] == [0, 1, 2, 3]
+
+
+def test_infos_are_those_of_gymnasium() -> None:
+    rows: list[dict[str, Any]] = [
+        {"won": place == 1, "score": place, "speed": 0.5 * place, "room": f"room {place}"}
+        for place in range(4)
+    ]
+    ours: dict[str, Any] = {}
+    assert add_columns(ours, rows, np.array([2]))
+    theirs: dict[str, Any] = {}
+    env: VectorEnv[Any, Any, Any] = VectorEnv()
+    env.num_envs = 4
+    for place in (0, 1, 3):
+        env._add_info(theirs, rows[place], place)
+    assert list(ours) == list(theirs)
+    for name, column in theirs.items():
+        assert ours[name].dtype == column.dtype
+        assert ours[name].tolist() == column.tolist()
+    assert not add_columns({}, [{"a": 1}, {"b": 1}], np.zeros(0, np.int64))
+    assert not add_columns({}, [{"a": [1]}, {"a": [2]}], np.zeros(0, np.int64))
 
 
 def test_masks(new_game: Path) -> None:

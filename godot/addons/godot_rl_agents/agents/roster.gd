@@ -13,6 +13,8 @@ var is_open: bool = false
 var game_seed: int = 0
 ## How many numbers say what all of them do.
 var action_width: int = 0
+## Whether somebody's choices are restricted.
+var has_masks: bool = false
 ## What is wrong with an agent, or "".
 var problem: String = ""
 
@@ -123,8 +125,10 @@ func take_rewards() -> void:
 
 func _count_actions() -> void:
 	action_width = 0
+	has_masks = false
 	for agent: RLAddon.Agent in agents:
 		action_width += agent.spaces.action_width
+		has_masks = has_masks or not agent.spaces.mask_sizes.is_empty()
 
 
 func _is_here(agent: RLAddon.Agent) -> bool:

@@ -19,6 +19,9 @@ var number_sizes: PackedInt32Array = []
 ## What is seen in pictures, and how many bytes each has.
 var image_keys: Array = []
 var image_sizes: PackedInt32Array = []
+## The one list of numbers that is seen, and its length; 0 where there is more to see.
+var lone_key: Variant = null
+var lone_size: int = 0
 ## What is done, how many numbers say it, and for a discrete action how many choices there are.
 var action_keys: Array = []
 var action_widths: PackedInt32Array = []
@@ -34,6 +37,9 @@ func _init(observations: Dictionary, actions: Dictionary, mask: Dictionary) -> v
 	action_space = actions
 	for key: Variant in observations:
 		_read_observation(key, observations[key])
+	if number_keys.size() == 1 and not image_keys:
+		lone_key = number_keys[0]
+		lone_size = number_sizes[0]
 	for key: Variant in actions:
 		_read_action(key, actions[key])
 	for key: Variant in actions:
@@ -136,6 +142,9 @@ func unpack_action(numbers: PackedFloat32Array, at: int) -> Variant:
 			if choice != numbers[at] or choice < 0 or choice >= action_choices[i]:
 				return null
 			action[action_keys[i]] = choice
+			at += 1
+		elif action_widths[i] == 1:
+			action[action_keys[i]] = [numbers[at]]
 			at += 1
 		else:
 			action[action_keys[i]] = Array(numbers.slice(at, at + action_widths[i]))

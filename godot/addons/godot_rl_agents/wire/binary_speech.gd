@@ -74,7 +74,6 @@ func outcome(is_reset: bool) -> PackedByteArray:
 	_append_seen(frame, rows)
 	_append_masks(frame, rows)
 	_append_infos(frame, rows, is_reset)
-	_roster.turn_page()
 	return frame
 
 
@@ -131,17 +130,26 @@ func _append_seen(frame: PackedByteArray, rows: Array[RLAddon.Agent]) -> void:
 	var images: PackedByteArray = []
 	var last_images: PackedByteArray = []
 	for agent: RLAddon.Agent in rows:
-		_pack(agent, agent.see(), numbers, images)
-		if agent.episode.state != RLAddon.Episode.GOING and agent.episode.last:
-			_pack(agent, agent.episode.last, last_numbers, last_images)
+		var seen: Dictionary = agent.see()
+		var spaces: RLAddon.Spaces = agent.spaces
+		var list: Variant = seen.get(spaces.lone_key) if spaces.lone_size else null
+		if list is Array and list.size() == spaces.lone_size and not list[0] is Array:
+			numbers.append_array(PackedFloat32Array(list))
+		else:
+			_pack(agent, seen, numbers, images)
+		var episode: RLAddon.Episode = agent.episode
+		if episode.state != RLAddon.Episode.GOING and episode.last:
+			_pack(agent, episode.last, last_numbers, last_images)
 	if not (RLAddon.Finite.are_all(numbers) and RLAddon.Finite.are_all(last_numbers)):
 		_find_blemishes(rows)
 		numbers = RLAddon.Finite.cleaned(numbers)
 		last_numbers = RLAddon.Finite.cleaned(last_numbers)
 	frame.append_array(numbers.to_byte_array())
-	frame.append_array(last_numbers.to_byte_array())
-	_append_padded(frame, images)
-	_append_padded(frame, last_images)
+	if last_numbers:
+		frame.append_array(last_numbers.to_byte_array())
+	if images:
+		_append_padded(frame, images)
+		_append_padded(frame, last_images)
 
 
 func _pack(
@@ -162,6 +170,8 @@ func _find_blemishes(rows: Array[RLAddon.Agent]) -> void:
 
 
 func _append_masks(frame: PackedByteArray, rows: Array[RLAddon.Agent]) -> void:
+	if not _roster.has_masks and not _roster.joined:
+		return
 	var masks: PackedByteArray = []
 	for agent: RLAddon.Agent in rows:
 		if agent.spaces.mask_sizes:

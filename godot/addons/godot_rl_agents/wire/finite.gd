@@ -7,6 +7,8 @@ const VECTORS: int = TYPE_PACKED_VECTOR2_ARRAY
 
 ## Whether there is neither NaN nor infinity.
 static func are_all(numbers: PackedFloat32Array) -> bool:
+	if numbers.is_empty():
+		return true
 	return not (numbers.has(INF) or numbers.has(-INF) or _has_nan(numbers))
 
 

@@ -74,6 +74,8 @@ func answer(is_reset: bool) -> void:
 			_break_off(_binary.problem)
 		else:
 			_socket.send(frame)
+			# Last, since the trainer is computing already.
+			roster.turn_page()
 		return
 	var message: Dictionary = _json.outcome(is_reset)
 	if _json.problem:

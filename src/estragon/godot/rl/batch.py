@@ -69,9 +69,12 @@ class Batch:
         """Which choices of the masked actions are allowed now."""
         self.empty = np.zeros(self.count, bool)
         """Seats without an agent."""
+        self.has_empty = False
+        """Whether there is one."""
         self._take_seats()
         self._numbers = np.zeros((self.count, self.spaces.numbers), np.float32)
         self._images = np.zeros((self.count, self.spaces.image_bytes), np.uint8)
+        self._no_numbers, self._no_images = self._numbers[:0], self._images[:0]
 
     def reset(self, seed: int | None = None) -> Step:
         """Begin new episodes everywhere."""
@@ -100,10 +103,13 @@ class Batch:
     def gather(self) -> Step:
         """What came of it."""
         outcomes = self.games.gather()
-        if not self._simple or any(outcome.has_changes() for outcome in outcomes):
+        calm = all(outcome.calm for outcome in outcomes)
+        if not self._simple or (not calm and any(each.has_changes() for each in outcomes)):
             step = self._seat_by_seat(outcomes)
         else:
             step = self._in_order(outcomes)
+            if not calm:
+                self._end(step, outcomes)
         self._keep(step)
         return step
 
@@ -133,6 +139,7 @@ class Batch:
 
     def _look_for_order(self) -> None:
         """Where every agent sits in the order of the messages, arrays can be taken whole."""
+        self.has_empty = bool(self.empty.any())
         self._spans = [
             (int(first), int(last))
             for first, last in zip(self._firsts, self._firsts[1:], strict=False)
@@ -144,24 +151,28 @@ class Batch:
 
     def _in_order(self, outcomes: list[Outcome]) -> Step:
         count = self.count
+        spaces = self.spaces
         step = Step(
-            numbers=_joined([each.seen.numbers for each in outcomes]).reshape(count, -1),
-            images=_joined([each.seen.images for each in outcomes]).reshape(count, -1),
+            numbers=_joined([each.seen.numbers for each in outcomes]).reshape(
+                count, spaces.numbers
+            ),
+            images=_joined([each.seen.images for each in outcomes]).reshape(
+                count, spaces.image_bytes
+            ),
             rewards=_joined([each.rewards for each in outcomes]),
             terminated=np.zeros(count, bool),
             truncated=np.zeros(count, bool),
             ended=NOBODY,
-            last_numbers=self._numbers[:0],
-            last_images=self._images[:0],
+            last_numbers=self._no_numbers,
+            last_images=self._no_images,
             last_missing=NO_TRUTHS,
             infos=_joined_infos(outcomes),
             begun={},
         )
-        if not all(outcome.calm for outcome in outcomes):
-            self._end(step, outcomes)
-        for (first, last), outcome in zip(self._spans, outcomes, strict=True):
-            if outcome.masks is not None:
-                self.masks[first:last] = outcome.masks.reshape(last - first, -1)
+        if spaces.mask_bytes:
+            for (first, last), outcome in zip(self._spans, outcomes, strict=True):
+                if outcome.masks is not None:
+                    self.masks[first:last] = outcome.masks.reshape(last - first, -1)
         return step
 
     def _end(self, step: Step, outcomes: list[Outcome]) -> None:

@@ -1,5 +1,6 @@
 """The encoding `binary1` of godot_rl_protocol.md: packed numbers, one buffer a message."""
 
+import math
 import struct
 from typing import Any
 
@@ -18,6 +19,7 @@ ACTIONS, RESET, STEP = 0x41, 0x52, 0x53
 JOINED, INFOS, MASKS = 1, 2, 4
 STATES = bytes(range(16))
 FLOAT32, UINT8 = np.dtype("<f4"), np.dtype("u1")
+NO_BYTES = np.zeros(0, UINT8)
 JOINERS = msgspec.json.Decoder(list[Joined])
 INFO_LIST = msgspec.json.Decoder(list[dict[str, Any]])
 
@@ -31,12 +33,16 @@ class Calm:
         self.telling = HEADER.pack(STEP, INFOS, 0, rows)
         self.nobody = bytes(rows)
         self.no_states = np.frombuffer(self.nobody, UINT8)
+        self.rows = rows
         self.states = HEADER.size + 4 * rows
         self.states_end = self.states + rows
         self.numbers = self.states + (rows + 3 & ~3)
         self.count, self.bytes = int(roster.numbers[-1]), int(roster.image_bytes[-1])
         self.images = self.numbers + 4 * self.count
         self.end = self.images + (self.bytes + 3 & ~3)
+        # Where nobody's state is told, rewards, states and numbers are all of them floats.
+        self.floats = (self.images - HEADER.size) // 4
+        self.first_number = self.floats - self.count
 
 
 class BinaryWire:
@@ -64,9 +70,9 @@ class BinaryWire:
 
     def read(self, frame: bytearray, *, reset: bool) -> Outcome:
         """What came of it; the roster is then of those who play on."""
-        outcome = self._read_calm(frame)
-        if outcome is None or reset:
-            outcome = self._read_any(frame, reset=reset)
+        if not reset and (calm := self._read_calm(frame)) is not None:
+            return calm
+        outcome = self._read_any(frame, reset=reset)
         outcome.check()
         if outcome.has_changes():
             self.roster = outcome.next_roster()
@@ -83,20 +89,23 @@ class BinaryWire:
             return None
         if len(frame) < calm.end or frame[calm.states : calm.states_end] != calm.nobody:
             return None
-        infos = self._read_told(frame) if is_telling else None
-        return Outcome(
+        floats = np.frombuffer(frame, FLOAT32, calm.floats, HEADER.size)
+        outcome = Outcome(
             roster=self.roster,
             joined=0,
-            rewards=np.frombuffer(frame, FLOAT32, len(self.roster), HEADER.size),
+            rewards=floats[: calm.rows],
             states=calm.no_states,
             seen=Sight(
                 self.roster,
-                np.frombuffer(frame, FLOAT32, calm.count, calm.numbers),
-                np.frombuffer(frame, UINT8, calm.bytes, calm.images),
+                floats[calm.first_number :],
+                np.frombuffer(frame, UINT8, calm.bytes, calm.images) if calm.bytes else NO_BYTES,
             ),
-            infos=infos,
+            infos=self._read_told(frame) if is_telling else None,
             calm=True,
         )
+        if not math.isfinite(np.vdot(floats, floats)):
+            outcome.check()
+        return outcome
 
     def _read_told(self, frame: bytearray) -> list[dict[str, Any]]:
         """What agents tell in such a step; the very same list if it is the same again."""

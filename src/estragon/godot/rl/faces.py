@@ -33,10 +33,10 @@ class Hands:
 
     def __init__(self, spaces: Spaces) -> None:
         self.actions = spaces.actions
-        self._width = spaces.action_width
+        self._width, self._places = spaces.action_width, spaces.action_places
         self.space = _action_space(spaces.actions)
         choices = [action.size for action in spaces.actions if action.kind == "discrete"]
-        columns = [place for action, place in spaces.action_places() if action.kind == "discrete"]
+        columns = [place for action, place in spaces.action_places if action.kind == "discrete"]
         self._columns, self._choices = np.array(columns, np.int64), np.array(choices)
 
     def rows(self, actions: Any, count: int) -> np.ndarray:
@@ -47,6 +47,15 @@ class Hands:
         else:
             rows = _shaped(actions, count, self._width)
         return self.checked(rows)
+
+    def fill(self, row: np.ndarray, action: Any) -> None:
+        """Write one agent's action into `row`: (action_width,) float32, to be checked later."""
+        if isinstance(self.space, gym.Dict):
+            for each, place in self._places:
+                row[place : place + each.width] = _column(action, each, 1)[0]
+        else:
+            given = np.asarray(action, dtype=np.float32)
+            row[:] = given if given.shape == row.shape else _shaped(given, 1, self._width)[0]
 
     def checked(self, rows: np.ndarray) -> np.ndarray:
         """The rows; an error where they are no numbers, or no choices."""

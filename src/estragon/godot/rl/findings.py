@@ -200,7 +200,7 @@ class Findings:
         if not spaces.observations:
             return [f"{policy}: its agents see nothing"]
         found: list[str] = []
-        for each, place in spaces.places():
+        for each, place in spaces.places:
             where = f"{policy}: observation '{each.key}'"
             if each.kind == "image":
                 found += _warn_of_image(where, each, place, seen)

@@ -103,8 +103,9 @@ class Games:
     def send(self, actions: Sequence[np.ndarray]) -> None:
         """Tell every game what its agents do: float32, agent by agent, key by key."""
         self._check_open()
-        if any(game.is_awaited for game in self.games):
-            raise UserError("the step before was interrupted: reset first")
+        for game in self.games:
+            if game.is_awaited:
+                raise UserError("the step before was interrupted: reset first")
         for index, (game, numbers) in enumerate(zip(self.games, actions, strict=True)):
             try:
                 game.send_actions(numbers)
@@ -116,7 +117,7 @@ class Games:
         found: list[Outcome] = []
         for index, game in enumerate(self.games):
             try:
-                if error := self._lost.pop(index, None):
+                if self._lost and (error := self._lost.pop(index, None)):
                     raise error
                 found.append(game.receive())
             except GameLostError as error:

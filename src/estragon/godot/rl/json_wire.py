@@ -51,7 +51,7 @@ class JsonWire:
         self._told: bytes | None = None
         self._infos: list[dict[str, Any]] | None = None
         self._does = [
-            [(action, int(start) + place) for action, place in agent.spaces.action_places()]
+            [(action, int(start) + place) for action, place in agent.spaces.action_places]
             for agent, start in zip(roster.agents, roster.actions, strict=False)
         ]
 

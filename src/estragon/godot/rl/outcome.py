@@ -17,7 +17,7 @@ class BadMessageError(Exception):
     """A message that breaks the protocol; says how."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(slots=True)
 class Sight:
     """Observations of the agents of a roster."""
 
@@ -40,19 +40,21 @@ class Sight:
 
 def observations(spaces: Spaces, numbers: np.ndarray, images: np.ndarray) -> dict[str, np.ndarray]:
     """By key: `numbers` (…, spaces.numbers) and `images` (…, spaces.image_bytes), cut up."""
+    only = spaces.only_list
+    if only is not None:
+        return {only: numbers}
     found: dict[str, np.ndarray] = {}
     batch = numbers.shape[:-1]
-    for seen, place in spaces.places():
-        if seen.kind == "image":
-            found[seen.key] = images[..., place : place + seen.size].reshape(*batch, *seen.shape)
-        elif seen.kind == "discrete":
+    for seen, place in spaces.places:
+        if seen.kind == "discrete":
             found[seen.key] = numbers[..., place].astype(np.int64)[()]  # a number if it is one
-        else:
-            found[seen.key] = numbers[..., place : place + seen.size].reshape(*batch, *seen.shape)
+            continue
+        part = (images if seen.kind == "image" else numbers)[..., place : place + seen.size]
+        found[seen.key] = part if len(seen.shape) == 1 else part.reshape(*batch, *seen.shape)
     return found
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(slots=True)
 class Outcome:
     """One message of a game; its rows are the roster before, then those who joined."""
 
@@ -108,7 +110,7 @@ def _check_sight(what: str, sight: Sight) -> None:
         for place in np.flatnonzero(~np.isfinite(numbers)):
             row = int(np.searchsorted(roster.numbers, place, side="right")) - 1
             within = place - roster.numbers[row]
-            for seen, start in roster.agents[row].spaces.places():
+            for seen, start in roster.agents[row].spaces.places:
                 if seen.kind != "image" and start <= within < start + seen.size:
                     raise BadMessageError(
                         f"{what} '{seen.key}'[{within - start}] of {name_of(roster, row)} "

@@ -14,14 +14,64 @@ from estragon.errors import UserError
 from estragon.godot.rl.faces import Eyes, Hands, Masks
 from estragon.godot.rl.games import Games
 from estragon.godot.rl.launch import Launch
-from estragon.godot.rl.outcome import ENDED, LAST, LEFT, TERMINATED, TRUNCATED, Outcome
+from estragon.godot.rl.outcome import (
+    ENDED,
+    LAST,
+    LEFT,
+    TERMINATED,
+    TRUNCATED,
+    Outcome,
+    Sight,
+    observations,
+)
 from estragon.godot.rl.policies import name_of
 from estragon.godot.rl.roster import Roster
 from estragon.godot.rl.spaces import Spaces
 
+Faces = tuple[Eyes, Hands, Masks]
 Results = tuple[
     dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
 ]
+
+
+class Cast:
+    """Who is played in a step, and where in its arrays; made again when somebody comes or goes."""
+
+    def __init__(self, roster: Roster, faces: dict[str, Faces]) -> None:
+        self.roster = roster
+        self.names = [name_of(agent) for agent in roster.agents]
+        widths = [agent.spaces.action_width for agent in roster.agents]
+        firsts = roster.actions.tolist()
+        self._hands = [faces[name][1] for name in self.names]
+        self._spans = [slice(at, at + width) for at, width in zip(firsts, widths, strict=False)]
+        rows: dict[Hands, list[slice]] = {}
+        for hands, span in zip(self._hands, self._spans, strict=True):
+            rows.setdefault(hands, []).append(span)
+        self._checks = [
+            (hands, np.array([np.arange(span.start, span.stop) for span in spans]))
+            for hands, spans in rows.items()
+        ]
+
+    def actions(self, given: dict[str, Any], playing: set[str]) -> np.ndarray:
+        """What all do, as the game is told it; nothing (all zeros) who is out of the episode."""
+        numbers = np.zeros(int(self.roster.actions[-1]), np.float32)
+        for name, hands, span in zip(self.names, self._hands, self._spans, strict=True):
+            if name in playing:
+                if name not in given:
+                    raise UserError(f"no action for {name}")
+                hands.fill(numbers[span], given[name])
+        for hands, places in self._checks:
+            hands.checked(numbers[places])
+        return numbers
+
+    def sights(self, seen: Sight) -> list[dict[str, Any]]:
+        """What each sees."""
+        spaces, count = self.roster.spaces, len(self.names)
+        if spaces is None:
+            return [seen.row(row) for row in range(count)]
+        images = seen.images.reshape(count, spaces.image_bytes)
+        columns = observations(spaces, seen.numbers.reshape(count, spaces.numbers), images)
+        return [{key: column[row] for key, column in columns.items()} for row in range(count)]
 
 
 class Party:
@@ -45,14 +95,15 @@ class Party:
         """Who is in the episode."""
         self.known: list[str] = []
         """Whoever was seen so far."""
-        self._faces: dict[Spaces, tuple[Eyes, Hands, Masks]] = {}
-        self.faces: dict[str, tuple[Eyes, Hands, Masks]] = {}
+        self._faces: dict[Spaces, Faces] = {}
+        self.faces: dict[str, Faces] = {}
         """By name."""
         self._before: dict[str, Any] = {}
         self.begun: dict[str, Any] = {}
         """By name, what is seen first in episodes that began in the last step."""
         try:
             self._get_to_know(self._roster)
+            self._cast = Cast(self._roster, self.faces)
         except BaseException:
             self.games.close()
             raise
@@ -78,18 +129,28 @@ class Party:
     def step(self, actions: dict[str, Any]) -> Results:
         """One action of everybody in the episode."""
         before = self._roster
-        numbers = np.zeros(int(before.actions[-1]), np.float32)
-        for row, agent in enumerate(before.agents):
-            name = name_of(agent)
-            if name in self.names:
-                if name not in actions:
-                    raise UserError(f"no action for {name}")
-                hands = self.faces[name][1]
-                place = int(before.actions[row])
-                numbers[place : place + agent.spaces.action_width] = hands.rows(actions[name], 1)[0]
-        self.games.send([numbers])
+        if before is not self._cast.roster:
+            self._cast = Cast(before, self.faces)
+        self.games.send([self._cast.actions(actions, set(self.names))])
         (outcome,) = self.games.gather()
+        if outcome.calm and len(self.names) == len(before):
+            return self._read_calm(outcome)
         return self._read(before, outcome)
+
+    def _read_calm(self, outcome: Outcome) -> Results:
+        """Most steps: everybody is in the episode, and goes on."""
+        names = self._cast.names
+        sights = self._cast.sights(outcome.seen)
+        seen = {name: self._see(sight) for name, sight in zip(names, sights, strict=True)}
+        if outcome.infos is None and outcome.masks is None:
+            infos: dict[str, dict[str, Any]] = {name: {} for name in names}
+        else:
+            infos = {name: self._info(outcome, row) for row, name in enumerate(names)}
+        self.begun = {}
+        self._before = seen
+        rewards = dict(zip(names, outcome.rewards.tolist(), strict=True))
+        going_on = dict.fromkeys(names, False)
+        return dict(seen), rewards, going_on, dict(going_on), infos
 
     def _read(self, before: Roster, outcome: Outcome) -> Results:
         seen: dict[str, Any] = {}

@@ -38,7 +38,7 @@ def _rows(spaces: Spaces, count: int, rng: np.random.Generator, masks: np.ndarra
     told = masks.reshape(count, -1)
     rows = np.zeros((count, spaces.action_width), np.float32)
     byte = 0
-    for action, place in spaces.action_places():
+    for action, place in spaces.action_places:
         if action.kind == "continuous":
             rows[:, place : place + action.size] = rng.uniform(-1.0, 1.0, (count, action.size))
         elif action.masked:

@@ -2,8 +2,9 @@
 
 import dataclasses
 import functools
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from estragon.godot.supervised import GodotError
@@ -84,23 +85,33 @@ class Spaces:
         """All choices of all discrete actions."""
         return sum(action.size for action in self.actions if action.kind == "discrete")
 
-    def places(self) -> Iterator[tuple[Observation, int]]:
+    @functools.cached_property
+    def places(self) -> tuple[tuple[Observation, int], ...]:
         """Every observation and where it begins among the numbers, or among the images."""
+        found: list[tuple[Observation, int]] = []
         number = byte = 0
         for seen in self.observations:
             if seen.kind == "image":
-                yield seen, byte
+                found.append((seen, byte))
                 byte += seen.size
             else:
-                yield seen, number
+                found.append((seen, number))
                 number += seen.size
+        return tuple(found)
 
-    def action_places(self) -> Iterator[tuple[Action, int]]:
+    @functools.cached_property
+    def only_list(self) -> str | None:
+        """The key of the one list of numbers that is seen, if that is all there is to see."""
+        if len(self.observations) != 1:
+            return None
+        (seen,) = self.observations
+        return seen.key if seen.kind == "box" and len(seen.shape) == 1 else None
+
+    @functools.cached_property
+    def action_places(self) -> tuple[tuple[Action, int], ...]:
         """Every action and where it begins among the numbers of one agent's actions."""
-        place = 0
-        for action in self.actions:
-            yield action, place
-            place += action.width
+        places = itertools.accumulate((action.width for action in self.actions), initial=0)
+        return tuple(zip(self.actions, places, strict=False))
 
     def describe(self) -> str:
         """In one line, for people."""

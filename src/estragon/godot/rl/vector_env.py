@@ -11,7 +11,8 @@ from estragon.godot.rl.batch import Batch, Step
 from estragon.godot.rl.faces import Eyes, Hands, Masks
 from estragon.godot.rl.launch import Launch
 
-NUMBERS = {float, int}
+NUMBERS, TRUTHS = {float, int}, {bool}
+NESTED = {dict, list}
 
 
 class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
@@ -25,6 +26,7 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
 
     Agents may leave (`truncated`, `final_info["agent_left"]`) and join: a sub-environment is a seat
     that is then empty, or taken. While it is empty it sees zeros, and `infos["empty"]` marks it.
+    What `step` returns is the caller's to keep: it is never written to again.
     `infos["seed"]` is the seed of an episode that begins, `infos["action_mask"]` the choices that
     are allowed, where the game tells.
     """
@@ -108,16 +110,9 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
 
     def _infos(self, step: Step) -> dict[str, Any]:
         infos: dict[str, Any] = {}
-        if step.infos is not None and step.infos is self._told:
-            infos = {name: column.copy() for name, column in self._columns.items()}
-        elif step.infos is not None and _add_columns(infos, step.infos, step.ended):
-            self._remember(step, infos)
-        elif step.infos is not None:
-            over = set(step.ended.tolist())
-            for seat, info in enumerate(step.infos):
-                if info and seat not in over:
-                    self._add_info(infos, info, seat)
-        for row, seat in enumerate(step.ended.tolist()):
+        if step.infos is not None:
+            self._add_told(infos, step, step.infos)
+        for row, seat in enumerate(step.ended.tolist() if len(step.ended) else ()):
             final = dict(step.infos[seat]) if step.infos is not None else {}
             if step.last_missing[row]:
                 final["final_obs_missing"] = True
@@ -128,10 +123,22 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
         if self._masks.are_told:
             infos["action_mask"] = self.action_masks().astype(np.int8)
             infos["_action_mask"] = np.ones(self.num_envs, bool)
-        if self._batch.empty.any():
+        if self._batch.has_empty:
             infos["empty"] = self._batch.empty.copy()
             infos["_empty"] = np.ones(self.num_envs, bool)
         return infos
+
+    def _add_told(self, infos: dict[str, Any], step: Step, told: list[dict[str, Any]]) -> None:
+        """Add what those who play on tell."""
+        if told is self._told:
+            infos.update({name: column.copy() for name, column in self._columns.items()})
+        elif add_columns(infos, told, step.ended):
+            self._remember(step, infos)
+        else:
+            over = set(step.ended.tolist())
+            for seat, info in enumerate(told):
+                if info and seat not in over:
+                    self._add_info(infos, info, seat)
 
     def _remember(self, step: Step, columns: dict[str, Any]) -> None:
         """Most agents tell the same again in the next step."""
@@ -140,8 +147,8 @@ class GodotEnv(VectorEnv[Any, Any, np.ndarray]):
             self._columns = {name: column.copy() for name, column in columns.items()}
 
 
-def _add_columns(infos: dict[str, Any], rows: list[dict[str, Any]], ended: np.ndarray) -> bool:
-    """Add what all who play on tell in the same numbers, as arrays; whether that is so."""
+def add_columns(infos: dict[str, Any], rows: list[dict[str, Any]], ended: np.ndarray) -> bool:
+    """Add what all who play on tell under the same names, as arrays; whether that is so."""
     goes_on = np.ones(len(rows), bool)
     goes_on[ended] = False
     telling = [row for row, goes in zip(rows, goes_on.tolist(), strict=True) if goes]
@@ -153,11 +160,16 @@ def _add_columns(infos: dict[str, Any], rows: list[dict[str, Any]], ended: np.nd
         return False
     if sum(map(len, telling)) != len(columns) * len(telling):
         return False
-    if any(set(map(type, column)) - NUMBERS for column in columns.values()):
+    kinds = [set(map(type, column)) for column in columns.values()]
+    if any(kind & NESTED for kind in kinds):
         return False
-    for name, column in columns.items():
-        told = np.array(column)
-        infos[name] = np.zeros(len(rows), told.dtype)
+    for (name, column), kind in zip(columns.items(), kinds, strict=True):
+        if kind <= NUMBERS or kind == TRUTHS:
+            told = np.array(column)
+            infos[name] = np.zeros(len(rows), told.dtype)
+        else:
+            told = np.array(column, object)
+            infos[name] = np.full(len(rows), None, object)
         infos[name][goes_on] = told
         infos[f"_{name}"] = goes_on.copy()
     return True

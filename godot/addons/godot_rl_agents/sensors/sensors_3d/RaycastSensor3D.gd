@@ -114,18 +114,25 @@ func calculate_raycasts() -> Array:
 		return _obs.duplicate()
 	if not _probe:
 		_probe = _make_ray()
+	# Locals and no calls of our own: that is half of what a ray costs beside the cast itself.
+	var probe: RayCast3D = _probe
+	var reach: float = ray_length
 	var from: Vector3 = global_position
-	var stride: int = _stride()
+	var stride: int = 2 if class_sensor else 1
+	var classes: int = collision_mask & boolean_class_mask if class_sensor else 0
+	var place: int = 0
 	var seen: Array = []
 	seen.resize(_ends.size() * stride)
 	seen.fill(0.0)
-	for ray: int in _ends.size():
-		_probe.target_position = _ends[ray]
-		_probe.force_raycast_update()
-		if _probe.is_colliding():
-			seen[ray * stride] = _nearness(from.distance_to(_probe.get_collision_point()))
-			if class_sensor and _layers_met() & collision_mask & boolean_class_mask:
-				seen[ray * stride + 1] = 1.0
+	for end: Vector3 in _ends:
+		probe.target_position = end
+		probe.force_raycast_update()
+		if probe.is_colliding():
+			var near: float = reach - from.distance_to(probe.get_collision_point())
+			seen[place] = near / reach if near > 0.0 else 0.0
+			if classes and _layers_met() & classes:
+				seen[place + 1] = 1.0
+		place += stride
 	_obs = seen.duplicate()
 	if _lines:
 		_show_rays()

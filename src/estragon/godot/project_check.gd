@@ -26,6 +26,8 @@ const DECORATION: Dictionary[String, String] = {
 	"Theme": "Theme",
 	"SpriteFrames": "SpriteFrames",
 	"LabelSettings": "LabelSettings",
+	"Animation": "Animation",
+	"AnimationLibrary": "AnimationLibrary",
 	"Gradient": "Gradient",
 	"VideoStream": "VideoStreamTheora",
 	"LightmapGIData": "LightmapGIData",
@@ -103,8 +105,10 @@ func _check(scene: String) -> Array[Dictionary]:
 		var setting: String = property["name"]
 		if setting.begins_with("autoload/"):
 			var value: String = ProjectSettings.get_setting(setting)
-			_named[setting.trim_prefix("autoload/")] = _absolute(value.trim_prefix("*"), PROJECT)
-			_need(value.trim_prefix("*"), "", PROJECT, true)
+			var path := _absolute(value.trim_prefix("*"), PROJECT)
+			_named[setting.trim_prefix("autoload/")] = path
+			# Godot plays on without one that is not there, unless a script refers to it.
+			_need(path, "", PROJECT, ResourceLoader.exists(path))
 	while _required or _optional:
 		var file: Needed = _required.pop_front() if _required else _optional.pop_front()
 		_follow(file)

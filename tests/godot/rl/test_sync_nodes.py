@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from estragon.errors import UserError
+from estragon.godot.rl.connect import Visitors, listen
 from estragon.godot.rl.sync_nodes import SyncNodes, check_sync
+from estragon.godot.supervised import GodotError, SupervisedProcess
 
 ADDON = "addons/godot_rl_agents"
 SYNC = "class_name Sync\nextends Node\n\nvar stream := StreamPeerTCP.new()  # env_info\n"
@@ -111,10 +113,19 @@ def test_in_doubt_it_is_played(line: str, tmp_path: Path) -> None:
     nodes = project(tmp_path, {"player.gd": f"extends Node3D\n\n\n{line}\n"})
     assert IN_DOUBT[line] in (nodes.doubt(None) or "")
     said = check_sync(tmp_path, None)
-    assert said.startswith("no Sync node was found in the scene (")
+    assert "none was found, but res://player.gd" in said or "none was found, but uid://" in said
     assert "--scene res://train.tscn" in said
     (tmp_path / "player.gd").write_text(f"extends Node3D\n# {line}\n")
     assert SyncNodes(tmp_path).doubt(None) is None
+
+
+def test_a_game_that_does_not_connect_says_the_doubt(tmp_path: Path) -> None:
+    with (
+        listen(0) as listener,
+        SupervisedProcess(["sleep", "60"], name="game", folder=tmp_path) as process,
+        pytest.raises(GodotError, match=r"in vain; .*; is it the menu\? is another scene the"),
+    ):
+        Visitors(listener, "json", "is it the menu").wait(0.2, process)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

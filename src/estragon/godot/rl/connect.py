@@ -141,6 +141,6 @@ class Visitors:
             )
         return process.error(
             f"{waited}, in vain{self._told()}",
-            f"{self._doubt or 'does its scene have a Sync node in training mode?'} is another "
+            f"{self._doubt or 'does its scene have a Sync node in training mode'}? is another "
             "scene the right one (scene=…)? start_timeout_sec lets it take longer",
         )

@@ -197,9 +197,8 @@ def check_sync(project: Path, scene: str | None) -> str:
         )
     if not doubt:
         return ""
-    return f"no Sync node was found in the scene ({doubt})" + (
-        f"; others: {known}" if known else ""
-    )
+    has_one = f"does its scene have a Sync node in training mode (none was found, but {doubt})"
+    return f"{has_one}, or do you mean {known}" if scenes else has_one
 
 
 def _read(file: Path) -> str:

@@ -15,11 +15,9 @@ RULES = load_rules()
 MATCHES = 2000
 
 
-def seeker_win_rate(
-    seeker: str, hider: str, layout: str = RULES.layout, seed: int = 0, matches: int = MATCHES
-) -> float:
+def seeker_win_rate(seeker: str, hider: str, layout: str = RULES.layout, seed: int = 0) -> float:
     outcomes = play_matches(
-        Bot(seeker, RULES), Bot(hider, RULES), matches, rules=RULES, layouts=layout, seed=seed
+        Bot(seeker, RULES), Bot(hider, RULES), MATCHES, rules=RULES, layouts=layout, seed=seed
     )
     return float((outcomes.winners == 0).mean())
 
@@ -41,10 +39,10 @@ def test_the_chaser_finds_its_way_on_every_layout(layout: str) -> None:
 @pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])
 def test_strength_on_every_layout(layout: str, record_result: Recorder) -> None:
     pairs = [("chaser", "random"), ("chaser", "evader"), ("random", "random"), ("random", "evader")]
-    rates = {pair: seeker_win_rate(*pair, layout, seed=1, matches=10_000) for pair in pairs}
+    rates = {pair: seeker_win_rate(*pair, layout, seed=1) for pair in pairs}
     record_result(
         f"strength of the bots: {layout}",
-        "10,000 matches each: "
+        f"{MATCHES:,} matches each: "
         + ", ".join(f"{one} tags {two} {rate:.1%}" for (one, two), rate in rates.items()),
     )
     assert rates["chaser", "random"] >= 0.90

@@ -24,6 +24,7 @@ SOURCES = (
     ("src", "*.py"),
     ("tests", "*.py"),
     ("godot/tag", "*.json"),
+    ("godot/tag", "*.gd"),
     ("godot/addons", "*.gd"),
 )
 HEAD = """\

@@ -5,6 +5,8 @@ const VISIBLE: int = 13
 const SEEN: int = 14
 const AGE: int = 17
 const PLACEMENTS: int = 150
+## Placements a layout for the comparison with the plain test.
+const PLAIN_PLACEMENTS: int = 400
 const SEED: int = 20
 
 var _rules: TagRules = tick_rules("seek")
@@ -96,7 +98,7 @@ func test_memory_keeps_the_place_and_ages() -> void:
 ## always below the top of the walls, which ends for Godot and not for us.
 func test_rays_agree_with_godots_physics() -> void:
 	var layouts: Array[TagLayout] = []
-	for name: String in ["playground", "central_cross", "four_corners", "empty"]:
+	for name: String in ["playground", "central_cross", "four_corners", "empty", "colonnade"]:
 		layouts.append(TagLayout.read(name, _rules))
 	var random: RandomNumberGenerator = RandomNumberGenerator.new()
 	random.seed = SEED
@@ -117,9 +119,125 @@ func test_rays_agree_with_godots_physics() -> void:
 	var rays: int = met.wall + met.agent + met.nothing
 	for kind: String in met:
 		check(met[kind] > 500, "only %d rays met %s" % [met[kind], kind])
-	check_equal(rays, 4 * PLACEMENTS * 2 * 36, "rays")
+	check_equal(rays, layouts.size() * PLACEMENTS * 2 * 36, "rays")
 	var part: float = float(differing.size()) / rays
 	check(part <= 0.001, "seed %d: %d differ, %s" % [SEED, differing.size(), differing.slice(0, 3)])
+
+
+## Culling changes no bit: every ray against every box, as docs/physics.md has it, gives the same;
+## from edges and corners too, along the axes, and with a ray aimed exactly at a corner.
+func test_culling_changes_no_bit() -> void:
+	var random: RandomNumberGenerator = RandomNumberGenerator.new()
+	random.seed = SEED
+	var met: int = 0
+	for file: String in DirAccess.get_files_at(TagLayout.FOLDER):
+		var layout: TagLayout = TagLayout.read(file.get_basename(), _rules)
+		var eyes: TagEyes = TagEyes.new(_rules, layout)
+		var agent: TagAgent = TagAgent.new()
+		var other: TagAgent = TagAgent.new()
+		for placement: int in PLAIN_PLACEMENTS:
+			_put_awkwardly(agent, layout, random)
+			_put_awkwardly(other, layout, random)
+			eyes.cast_fan(agent, other)
+			var plain: Array[PackedFloat64Array] = _cast_plainly(agent, other, layout)
+			for ray: int in _rules.rays:
+				met += int(plain[1][ray] < INF)
+				for kind: int in 2:
+					var ours: float = [eyes.wall, eyes.body][kind][ray]
+					if ours != plain[kind][ray]:
+						var where: Array = [layout.name, placement, ray]
+						check_equal(ours, plain[kind][ray], "%s, placement %d, ray %d" % where)
+		check(failures.is_empty(), "seed %d: culling changes what is seen" % SEED)
+	check(met > 1000, "only %d rays met the opponent" % met)
+
+
+## Anywhere, often in line with the edges of a box, its middle, or where an agent leans on it.
+func _put_awkwardly(agent: TagAgent, layout: TagLayout, random: RandomNumberGenerator) -> void:
+	agent.settle(_rest + (random.randf_range(0.0, 2.5) if random.randf() < 0.2 else 0.0))
+	agent.x = random.randf_range(-_rules.stop_x, _rules.stop_x)
+	agent.z = random.randf_range(-_rules.stop_z, _rules.stop_z)
+	var way: Vector2 = Vector2.from_angle(random.randf_range(-PI, PI))
+	if random.randf() < 0.3:
+		way = [Vector2.LEFT, Vector2.RIGHT, Vector2.UP, Vector2.DOWN][random.randi() % 4]
+	agent.forward_x = way.x
+	agent.forward_z = way.y
+	if layout.count == 0 or random.randf() < 0.3:
+		return
+	var base: int = TagLayout.STRIDE * (random.randi() % layout.count)
+	var parts: Array[int] = [
+		TagLayout.Part.LOW, TagLayout.Part.HIGH, TagLayout.Part.MIDDLE, TagLayout.Part.STOP_LOW
+	]
+	if random.randf() < 0.5:
+		agent.x = layout.numbers[base + parts[random.randi() % 4]]
+	if random.randf() < 0.5:
+		agent.z = layout.numbers[base + parts[random.randi() % 4] + 2]
+	if random.randf() < 0.5:
+		var x: float = layout.numbers[base + parts[random.randi() % 2]] - agent.x
+		var z: float = layout.numbers[base + parts[random.randi() % 2] + 2] - agent.z
+		var length: float = sqrt(x * x + z * z)
+		if length > 0.0:
+			var ray: int = random.randi() % _rules.rays
+			agent.forward_x = (x * _rules.fan_cos[ray] + z * _rules.fan_sin[ray]) / length
+			agent.forward_z = (z * _rules.fan_cos[ray] - x * _rules.fan_sin[ray]) / length
+
+
+## Distances to solids and to the opponent along each ray, by testing all against all.
+func _cast_plainly(
+	agent: TagAgent, other: TagAgent, layout: TagLayout
+) -> Array[PackedFloat64Array]:
+	var y: float = agent.y + _rules.eye_height
+	var half: float = _rules.half
+	var found: Array[PackedFloat64Array] = [[], []]
+	for ray: int in _rules.rays:
+		var per_x: float = _per(
+			agent.forward_x * _rules.fan_cos[ray] - agent.forward_z * _rules.fan_sin[ray]
+		)
+		var per_z: float = _per(
+			agent.forward_x * _rules.fan_sin[ray] + agent.forward_z * _rules.fan_cos[ray]
+		)
+		var solid: float = minf(
+			maxf((-_rules.wall_x - agent.x) * per_x, (_rules.wall_x - agent.x) * per_x),
+			maxf((-_rules.wall_z - agent.z) * per_z, (_rules.wall_z - agent.z) * per_z)
+		)
+		for index: int in layout.count:
+			var box: PackedFloat64Array = layout.numbers.slice(index * TagLayout.STRIDE)
+			if box[1] <= y and y <= box[4]:
+				var near: float = _meet(
+					[box[0] - agent.x, box[3] - agent.x, box[2] - agent.z, box[5] - agent.z],
+					per_x,
+					per_z
+				)
+				solid = minf(solid, near)
+		found[0].append(solid)
+		var body: float = INF
+		if other.y - half <= y and y <= other.y + half:
+			body = _meet(
+				[
+					other.x - half - agent.x,
+					other.x + half - agent.x,
+					other.z - half - agent.z,
+					other.z + half - agent.z
+				],
+				per_x,
+				per_z
+			)
+		found[1].append(body)
+	return found
+
+
+func _per(along: float) -> float:
+	return 1.0 / (TagEyes.TINY if absf(along) < TagEyes.TINY else along)
+
+
+## Where a ray meets a box given as low and high x, low and high z from the eye; INF if nowhere.
+func _meet(box: PackedFloat64Array, per_x: float, per_z: float) -> float:
+	var near: float = maxf(
+		minf(box[0] * per_x, box[1] * per_x), minf(box[2] * per_z, box[3] * per_z)
+	)
+	var far: float = minf(
+		maxf(box[0] * per_x, box[1] * per_x), maxf(box[2] * per_z, box[3] * per_z)
+	)
+	return near if near <= far and near >= 0.0 else INF
 
 
 ## Both agents anywhere they could stand, facing anywhere.

@@ -31,19 +31,33 @@ SUMMARY = {
     "reward_agreement",
     "outcome_agreement",
 }
-CASES = [
-    ("empty", "transfer", "classic"),
-    ("four_corners", "seek", "default"),
-    ("central_cross", "transfer", "default"),
-    ("playground", "seek", "classic"),
-    ("playground,random:0-7", "transfer", "classic"),
-]
+RANDOM = "random:100-103"
+LAYOUTS = ",".join([*layout_names(), RANDOM])
+"""Every layout of the game, and some at random; each episode draws one."""
+LEAST_EPISODES = 3
 
 
-@pytest.mark.parametrize(("layout", "rules", "rewards"), CASES)
-def test_random_episodes_are_identical(layout: str, rules: str, rewards: str) -> None:
-    parity = Parity(episodes=ARENAS, layout=layout, rules=rules, rewards=rewards, seed=7)
-    records, _ = parity.compare()
+@pytest.fixture(scope="module", params=[("seek", "default"), ("transfer", "classic")], ids="-".join)
+def played(request: pytest.FixtureRequest) -> dict[str, list[dict[str, Any]]]:
+    """Episodes on all layouts from one Godot process, by the layout that they drew."""
+    rules, rewards = request.param
+    parity = Parity(episodes=2 * ARENAS, layout=LAYOUTS, rules=rules, rewards=rewards, seed=7)
+    records: dict[str, list[dict[str, Any]]] = {}
+    for record in parity.compare()[0]:
+        name = RANDOM if record["layout"].startswith("random") else record["layout"]
+        records.setdefault(name, []).append(record)
+    if rules == "seek":
+        outcomes = {record["outcome"] for group in records.values() for record in group}
+        assert outcomes == {"tag", "timeout"}
+    return records
+
+
+@pytest.mark.parametrize("layout", [*layout_names(), RANDOM])
+def test_random_episodes_are_identical(
+    played: dict[str, list[dict[str, Any]]], layout: str
+) -> None:
+    records = played[layout]
+    assert len(records) >= LEAST_EPISODES
     assert all(record["identical"] for record in records), [
         record for record in records if not record["identical"]
     ][:3]
@@ -51,8 +65,6 @@ def test_random_episodes_are_identical(layout: str, rules: str, rewards: str) ->
     assert summary["worst_error_m"] == 0.0
     assert summary["ray_agreement"] == summary["reward_agreement"] == 1.0
     assert summary["outcome_agreement"] == 1.0
-    if rules == "seek":
-        assert {record["outcome"] for record in records} == {"tag", "timeout"}
 
 
 def test_spawning_at_the_far_points_is_identical(tmp_path: Path) -> None:
@@ -131,9 +143,7 @@ def test_the_comparison_sees_a_single_bit(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture(scope="module")
 def godot() -> Iterator[GodotArenas]:
     rules = load_rules()
-    with GodotArenas(
-        ARENAS, rules=rules, layouts=load_layouts("playground", rules), seed=3
-    ) as arenas:
+    with GodotArenas(ARENAS, rules=rules, layouts=load_layouts(LAYOUTS, rules), seed=3) as arenas:
         yield arenas
 
 
@@ -142,7 +152,7 @@ def test_a_policy_plays_the_same_match_in_both(godot: GodotArenas) -> None:
     rules = load_rules()
     seeker = FrozenPolicy.untrained(rules, "seeker", seed=1)
     hider = FrozenPolicy.untrained(rules, "hider", seed=2)
-    embedded = Arenas(ARENAS, rules=rules, layout="playground", seed=3)
+    embedded = Arenas(ARENAS, rules=rules, layout=LAYOUTS, seed=3)
     engines: list[tuple[Arenas | GodotArenas, np.ndarray]] = [
         (embedded, embedded.reset()),
         (godot, godot.reset()),
@@ -171,7 +181,7 @@ def test_a_policy_plays_the_same_match_in_both(godot: GodotArenas) -> None:
 
 
 def test_episodes_that_restart_go_on_alike(godot: GodotArenas) -> None:
-    embedded = Arenas(ARENAS, layout="playground", seed=3)
+    embedded = Arenas(ARENAS, layout=LAYOUTS, seed=3)
     embedded.reset()
     godot.reset()
     random = np.random.default_rng(0)
@@ -191,7 +201,7 @@ def test_episodes_that_restart_go_on_alike(godot: GodotArenas) -> None:
 @pytest.mark.parametrize("name", BOTS)
 def test_a_bot_does_the_same_in_both(godot: GodotArenas, name: str) -> None:
     rules = load_rules()
-    arenas = Arenas(64, rules=rules, layout="playground,random:0-7", seed=5)
+    arenas = Arenas(64, rules=rules, layout=LAYOUTS, seed=5)
     seen = [arenas.reset().copy()]
     bots = Bot("chaser", rules), Bot("evader", rules)
     actions = np.zeros((64, 2, 3), dtype=np.float32)
@@ -208,26 +218,29 @@ def test_a_bot_does_the_same_in_both(godot: GodotArenas, name: str) -> None:
 
 
 def test_matches_end_the_same_in_both() -> None:
-    results = [
-        EvalTag("bot:chaser", "bot:evader", engine=engine, episodes=40, seed=2).evaluate()
-        for engine in ("embedded", "godot")
-    ]
-    for result in results:
-        del result["engine"]
-    assert results[0] == results[1]
+    assert_same_strength("bot:chaser", "bot:evader", LAYOUTS, matches=40)
 
 
 @pytest.mark.prove
-@pytest.mark.parametrize(
-    ("seeker", "hider"), [("bot:chaser", "bot:evader"), ("bot:chaser", "bot:random")]
-)
-def test_two_thousand_matches_of_bots(seeker: str, hider: str, record_result: Recorder) -> None:
-    rates = [
-        EvalTag(seeker, hider, engine=engine, episodes=2000, seed=4).evaluate()["seeker_win_rate"]
-        for engine in ("embedded", "godot")
-    ]
-    assert abs(rates[0] - rates[1]) <= 0.02
+@pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])
+def test_a_thousand_matches_of_bots_on_every_layout(layout: str, record_result: Recorder) -> None:
+    rates = {
+        hider: assert_same_strength("bot:chaser", f"bot:{hider}", layout, matches=500)
+        for hider in ("evader", "random")
+    }
+    told = ", ".join(f"{hider} in {rate:.1%}" for hider, rate in rates.items())
     record_result(
-        f"the same strength in both engines: {seeker} against {hider}",
-        f"2,000 matches each: embedded {rates[0]:.2%}, Godot {rates[1]:.2%}",
+        f"the same strength in both engines: {layout}",
+        f"500 matches each, the same ones embedded and in Godot: the chaser tags {told}",
     )
+
+
+def assert_same_strength(seeker: str, hider: str, layout: str, matches: int) -> float:
+    """Both engines play the same matches to the same ends; returns how often the seeker wins."""
+    embedded, godot = (
+        EvalTag(seeker, hider, engine=engine, layout=layout, episodes=matches, seed=4).evaluate()
+        for engine in ("embedded", "godot")
+    )
+    assert {**embedded, "engine": "godot"} == godot
+    rate: float = embedded["seeker_win_rate"]
+    return rate

@@ -6,8 +6,10 @@ import pytest
 from estragon.errors import UserError
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import BOTS, Bot
+from estragon.tag.layout import layout_names
 from estragon.tag.matches import play_matches
 from estragon.tag.rules import load_rules
+from tests.prove import Recorder
 
 RULES = load_rules()
 MATCHES = 2000
@@ -28,9 +30,24 @@ def test_strength_on_the_default_layout(seed: int) -> None:
     assert seeker_win_rate("random", "evader", seed=seed) <= 0.02
 
 
-@pytest.mark.parametrize("layout", ["four_corners", "central_cross", "empty", "random:0-31"])
+@pytest.mark.parametrize("layout", [*layout_names(), "random:0-31"])
 def test_the_chaser_finds_its_way_on_every_layout(layout: str) -> None:
     assert seeker_win_rate("chaser", "random", layout) >= 0.90
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])
+def test_strength_on_every_layout(layout: str, record_result: Recorder) -> None:
+    pairs = [("chaser", "random"), ("chaser", "evader"), ("random", "random"), ("random", "evader")]
+    rates = {pair: seeker_win_rate(*pair, layout, seed=1) for pair in pairs}
+    record_result(
+        f"strength of the bots: {layout}",
+        f"{MATCHES:,} matches each: "
+        + ", ".join(f"{one} tags {two} {rate:.1%}" for (one, two), rate in rates.items()),
+    )
+    assert rates["chaser", "random"] >= 0.90
+    assert rates["random", "random"] <= 0.15
+    assert rates["random", "evader"] <= 0.02
 
 
 def observations(steps: int = 40) -> np.ndarray:

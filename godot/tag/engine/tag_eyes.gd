@@ -4,31 +4,66 @@ extends RefCounted
 
 ## Smallest component of a ray's direction.
 const TINY: float = 1.0 / 1000000000.0
-## Far above rounding: a box is skipped only when it is out of sight beyond doubt.
-const CULL_MARGIN: float = 0.000001
+## Far above rounding: what is farther than this outside the fan is not seen.
+const OUTSIDE_M: float = 0.000001
 const HEAD_SIZE: int = 18
 ## Where an observation says whether the opponent is seen.
 const VISIBLE: int = 13
+## Numbers of a box in `_solids`: low and high along x, y and z.
+const SOLID_SIZE: int = 6
 
 ## Distance to the nearest solid and to the opponent along each ray, INF where there is none.
 var wall: PackedFloat64Array = []
 var body: PackedFloat64Array = []
 
+# Copies of what the rules say: a property of another object takes as long as three products.
 var _rules: TagRules
-var _boxes: PackedFloat64Array
-var _count: int
+var _rays: int
+var _rays_per_radian: float
+var _rays_per_turn: float
+var _middle_ray: float
+## Around the corners of a box, in rays; far above rounding.
+var _margin: float
+var _fan_cos: PackedFloat64Array
+var _fan_sin: PackedFloat64Array
+var _eye_height: float
+var _eye_range: float
+var _wall_x: float
+var _wall_z: float
+var _half: float
+## The boxes, and the opponent behind them.
+var _solids: PackedFloat64Array = []
+## Where the opponent begins in `_solids`.
+var _opponent: int
 var _slope_x: PackedFloat64Array = []
 var _slope_z: PackedFloat64Array = []
 
 
 func _init(rules: TagRules, layout: TagLayout) -> void:
 	_rules = rules
-	_boxes = layout.numbers
-	_count = layout.count
-	wall.resize(rules.rays)
-	_slope_x.resize(rules.rays)
-	_slope_z.resize(rules.rays)
-	body.resize(rules.rays)
+	_rays = rules.rays
+	_rays_per_radian = (_rays - 1.0) / TagSeries.radians(rules.cone_deg)
+	_rays_per_turn = TAU * _rays_per_radian
+	_middle_ray = 0.5 * (_rays - 1.0)
+	_margin = maxf(0.001, 0.000001 * _rays_per_radian)
+	_fan_cos = rules.fan_cos
+	_fan_sin = rules.fan_sin
+	_eye_height = rules.eye_height
+	_eye_range = rules.eye_range
+	_wall_x = rules.wall_x
+	_wall_z = rules.wall_z
+	_half = rules.half
+	for index: int in layout.count:
+		var base: int = index * TagLayout.STRIDE
+		for axis: int in 3:
+			_solids.append(layout.numbers[base + TagLayout.Part.LOW + axis])
+			_solids.append(layout.numbers[base + TagLayout.Part.HIGH + axis])
+	_opponent = _solids.size()
+	_solids.resize(_opponent + SOLID_SIZE)
+	wall.resize(_rays)
+	body.resize(_rays)
+	_slope_x.resize(_rays)
+	_slope_z.resize(_rays)
 
 
 ## Look, remember, and write the observation (a PackedFloat32Array is shared, so it is returned).
@@ -49,43 +84,57 @@ func observe(
 ## Fill `wall` and `body`.
 func cast_fan(agent: TagAgent, other: TagAgent) -> void:
 	var x: float = agent.x
-	var y: float = agent.y + _rules.eye_height
+	var y: float = agent.y + _eye_height
 	var z: float = agent.z
-	_cast_at_walls(x, z, agent.forward_x, agent.forward_z)
+	var forward_x: float = agent.forward_x
+	var forward_z: float = agent.forward_z
+	_cast_at_walls(x, z, forward_x, forward_z)
 	body.fill(INF)
-	for index: int in _count:
-		var base: int = index * TagLayout.STRIDE
-		if _boxes[base + 1] <= y and y <= _boxes[base + 4]:
-			wall = _cast_at(
-				_boxes[base] - x,
-				_boxes[base + 3] - x,
-				_boxes[base + 2] - z,
-				_boxes[base + 5] - z,
-				agent,
-				wall
+	_put_opponent(other)
+	# inward normals of the fan's two edges: of a box outside, the corner farthest inside is too
+	var edge: int = _rays - 1
+	var left_x: float = -forward_x * _fan_sin[0] - forward_z * _fan_cos[0]
+	var left_z: float = forward_x * _fan_cos[0] - forward_z * _fan_sin[0]
+	var right_x: float = forward_x * _fan_sin[edge] + forward_z * _fan_cos[edge]
+	var right_z: float = forward_z * _fan_sin[edge] - forward_x * _fan_cos[edge]
+	var left_least: float = left_x * x + left_z * z - OUTSIDE_M
+	var right_least: float = right_x * x + right_z * z - OUTSIDE_M
+	var left_at: int = 1 if left_x > 0.0 else 0
+	var left_at_z: int = 5 if left_z > 0.0 else 4
+	var right_at: int = 1 if right_x > 0.0 else 0
+	var right_at_z: int = 5 if right_z > 0.0 else 4
+	for base: int in range(0, _opponent + 1, SOLID_SIZE):
+		if (
+			y < _solids[base + 2]
+			or y > _solids[base + 3]
+			or left_x * _solids[base + left_at] + left_z * _solids[base + left_at_z] < left_least
+			or (
+				right_x * _solids[base + right_at] + right_z * _solids[base + right_at_z]
+				< right_least
 			)
-	var half: float = _rules.half
-	if other.y - half <= y and y <= other.y + half:
-		body = _cast_at(
-			other.x - half - x,
-			other.x + half - x,
-			other.z - half - z,
-			other.z + half - z,
-			agent,
-			body
+		):
+			continue
+		_cast_at(
+			_solids[base] - x,
+			_solids[base + 1] - x,
+			_solids[base + 4] - z,
+			_solids[base + 5] - z,
+			forward_x,
+			forward_z,
+			body if base == _opponent else wall
 		)
 
 
 ## Whether the opponent's centre is in the cone, in range, and not behind a box.
 func sees(agent: TagAgent, other: TagAgent) -> bool:
 	var x: float = agent.x
-	var y: float = agent.y + _rules.eye_height
+	var y: float = agent.y + _eye_height
 	var z: float = agent.z
 	var along_x: float = other.x - x
 	var along_y: float = other.y - y
 	var along_z: float = other.z - z
 	var flat_square: float = along_x * along_x + along_z * along_z
-	if flat_square + along_y * along_y > _rules.eye_range * _rules.eye_range:
+	if flat_square + along_y * along_y > _eye_range * _eye_range:
 		return false
 	var ahead: float = agent.forward_x * along_x + agent.forward_z * along_z
 	if ahead < _rules.cone_cos * sqrt(flat_square):
@@ -93,46 +142,174 @@ func sees(agent: TagAgent, other: TagAgent) -> bool:
 	along_x = TINY if absf(along_x) < TINY else along_x
 	along_y = TINY if absf(along_y) < TINY else along_y
 	along_z = TINY if absf(along_z) < TINY else along_z
-	for index: int in _count:
-		if _is_between(index * TagLayout.STRIDE, x, y, z, along_x, along_y, along_z):
+	# a box that one axis alone shows to be behind either end is not in between
+	for base: int in range(0, _opponent, SOLID_SIZE):
+		var near: float = (_solids[base] - x) / along_x
+		var far: float = (_solids[base + 1] - x) / along_x
+		if along_x < 0.0:
+			var swapped: float = near
+			near = far
+			far = swapped
+		if far < 0.0 or near > 1.0:
+			continue
+		var near_z: float = (_solids[base + 4] - z) / along_z
+		var far_z: float = (_solids[base + 5] - z) / along_z
+		if along_z < 0.0:
+			var swapped: float = near_z
+			near_z = far_z
+			far_z = swapped
+		if far_z < 0.0 or near_z > 1.0 or near_z > far or far_z < near:
+			continue
+		near = near if near > near_z else near_z
+		far = far if far < far_z else far_z
+		var near_y: float = (_solids[base + 2] - y) / along_y
+		var far_y: float = (_solids[base + 3] - y) / along_y
+		if along_y < 0.0:
+			var swapped: float = near_y
+			near_y = far_y
+			far_y = swapped
+		near = near if near > near_y else near_y
+		far = far if far < far_y else far_y
+		if near <= far and far >= 0.0 and near <= 1.0:
 			return false
 	return true
 
 
+## Find the slope of every ray, and how far along it the walls are.
 func _cast_at_walls(x: float, z: float, forward_x: float, forward_z: float) -> void:
-	var fan_cos: PackedFloat64Array = _rules.fan_cos
-	var fan_sin: PackedFloat64Array = _rules.fan_sin
-	var west: float = -_rules.wall_x - x
-	var east: float = _rules.wall_x - x
-	var north: float = -_rules.wall_z - z
-	var south: float = _rules.wall_z - z
-	for ray: int in _rules.rays:
-		var along_x: float = forward_x * fan_cos[ray] - forward_z * fan_sin[ray]
-		var along_z: float = forward_x * fan_sin[ray] + forward_z * fan_cos[ray]
-		along_x = TINY if absf(along_x) < TINY else along_x
-		along_z = TINY if absf(along_z) < TINY else along_z
+	var west: float = -_wall_x - x
+	var east: float = _wall_x - x
+	var north: float = -_wall_z - z
+	var south: float = _wall_z - z
+	for ray: int in _rays:
+		var turn_cos: float = _fan_cos[ray]
+		var turn_sin: float = _fan_sin[ray]
+		var along_x: float = forward_x * turn_cos - forward_z * turn_sin
+		var along_z: float = forward_x * turn_sin + forward_z * turn_cos
+		# the far wall is the one ahead, so the larger of the two products
+		var ahead_x: float = east
+		if along_x < TINY:
+			if along_x > -TINY:
+				along_x = TINY
+			else:
+				ahead_x = west
+		var ahead_z: float = south
+		if along_z < TINY:
+			if along_z > -TINY:
+				along_z = TINY
+			else:
+				ahead_z = north
 		var per_x: float = 1.0 / along_x
 		var per_z: float = 1.0 / along_z
 		_slope_x[ray] = per_x
 		_slope_z[ray] = per_z
-		# the far wall is the one ahead, so the larger of the two products
-		var far_x: float = east * per_x if per_x > 0.0 else west * per_x
-		var far_z: float = south * per_z if per_z > 0.0 else north * per_z
+		var far_x: float = ahead_x * per_x
+		var far_z: float = ahead_z * per_z
 		wall[ray] = far_x if far_x < far_z else far_z
 
 
-## Shorten the rays in `hit` that meet a box, given relative to the eye; returns them.
+## Shorten the rays in `hit` that meet a box, given relative to the eye.
+##
+## Every ray between the corners at which the box begins and ends for the eye meets a face that is
+## turned to it. Only rays within a margin of these corners need the whole test.
 func _cast_at(
 	low_x: float,
 	high_x: float,
 	low_z: float,
 	high_z: float,
-	agent: TagAgent,
+	forward_x: float,
+	forward_z: float,
 	hit: PackedFloat64Array
-) -> PackedFloat64Array:
-	if _is_out_of_sight(low_x, high_x, low_z, high_z, agent):
-		return hit
-	for ray: int in _rules.rays:
+) -> void:
+	# the faces that are turned to the eye, 0 where none is; the corners, by rising angle
+	var face_x: float = low_x if low_x > 0.0 else (high_x if high_x < 0.0 else 0.0)
+	var face_z: float = low_z if low_z > 0.0 else (high_z if high_z < 0.0 else 0.0)
+	var first_x: float = face_x
+	var first_z: float = face_z
+	var last_x: float = face_x
+	var last_z: float = face_z
+	if face_z > 0.0:
+		first_x = high_x
+		last_x = low_x
+	elif face_z < 0.0:
+		first_x = low_x
+		last_x = high_x
+	if face_x > 0.0:
+		first_z = low_z
+		last_z = high_z
+	elif face_x < 0.0:
+		first_z = high_z
+		last_z = low_z
+	var first: float = (
+		_middle_ray
+		+ (
+			_rays_per_radian
+			* atan2(
+				forward_x * first_z - forward_z * first_x, forward_x * first_x + forward_z * first_z
+			)
+		)
+	)
+	var last: float = (
+		_middle_ray
+		+ (
+			_rays_per_radian
+			* atan2(
+				forward_x * last_z - forward_z * last_x, forward_x * last_x + forward_z * last_z
+			)
+		)
+	)
+	if first > last:  # it reaches round behind
+		if last < -_margin:
+			last += _rays_per_turn
+		else:
+			first -= _rays_per_turn
+	var ray: int = maxi(0, ceili(first - _margin))
+	var end: int = mini(_rays, floori(last + _margin) + 1)
+	if (face_x == 0.0 and face_z == 0.0) or last - first > 0.5 * _rays_per_turn - 4.0 * _margin:
+		_test(0, _rays, low_x, high_x, low_z, high_z, hit)
+		return
+	var sure: int = mini(end, ceili(first + _margin))
+	if ray < sure:
+		_test(ray, sure, low_x, high_x, low_z, high_z, hit)
+		ray = sure
+	sure = maxi(ray, floori(last - _margin) + 1)
+	if sure < end:
+		_test(sure, end, low_x, high_x, low_z, high_z, hit)
+		end = sure
+	if face_z == 0.0:
+		while ray < end:
+			var near: float = face_x * _slope_x[ray]
+			if near < hit[ray]:
+				hit[ray] = near
+			ray += 1
+	elif face_x == 0.0:
+		while ray < end:
+			var near: float = face_z * _slope_z[ray]
+			if near < hit[ray]:
+				hit[ray] = near
+			ray += 1
+	else:
+		while ray < end:
+			var near: float = face_x * _slope_x[ray]
+			var near_z: float = face_z * _slope_z[ray]
+			if near_z > near:
+				near = near_z
+			if near < hit[ray]:
+				hit[ray] = near
+			ray += 1
+
+
+## The same for the rays from `first` on and before `end`, wherever the box is.
+func _test(
+	first: int,
+	end: int,
+	low_x: float,
+	high_x: float,
+	low_z: float,
+	high_z: float,
+	hit: PackedFloat64Array
+) -> void:
+	for ray: int in range(first, end):
 		var per_x: float = _slope_x[ray]
 		var per_z: float = _slope_z[ray]
 		var near: float = low_x * per_x
@@ -145,70 +322,31 @@ func _cast_at(
 		if per_z < 0.0:
 			near_z = high_z * per_z
 			far_z = low_z * per_z
-		if near_z > near:
+		if near_z >= near:
 			near = near_z
-		if far_z < far:
+		if far_z <= far:
 			far = far_z
 		if near <= far and near >= 0.0 and near < hit[ray]:
 			hit[ray] = near
-	return hit
 
 
-## Whether no ray of the fan can reach a box: beyond the range, or beside the cone.
-func _is_out_of_sight(
-	low_x: float, high_x: float, low_z: float, high_z: float, agent: TagAgent
-) -> bool:
-	var middle_x: float = (low_x + high_x) * 0.5
-	var middle_z: float = (low_z + high_z) * 0.5
-	var extent_x: float = (high_x - low_x) * 0.5
-	var extent_z: float = (high_z - low_z) * 0.5
-	var out_x: float = maxf(absf(middle_x) - extent_x, 0.0)
-	var out_z: float = maxf(absf(middle_z) - extent_z, 0.0)
-	var reach: float = _rules.eye_range + CULL_MARGIN
-	if out_x * out_x + out_z * out_z > reach * reach:
-		return true
-	var edge_cos: float = _rules.fan_cos[0]
-	var edge_sin: float = _rules.fan_sin[0]
-	var left_x: float = agent.forward_x * edge_cos - agent.forward_z * edge_sin
-	var left_z: float = agent.forward_x * edge_sin + agent.forward_z * edge_cos
-	var spread: float = absf(left_x) * extent_z + absf(left_z) * extent_x
-	if left_x * middle_z - left_z * middle_x + spread < -CULL_MARGIN:
-		return true
-	edge_cos = _rules.fan_cos[_rules.rays - 1]
-	edge_sin = _rules.fan_sin[_rules.rays - 1]
-	var right_x: float = agent.forward_x * edge_cos - agent.forward_z * edge_sin
-	var right_z: float = agent.forward_x * edge_sin + agent.forward_z * edge_cos
-	spread = absf(right_x) * extent_z + absf(right_z) * extent_x
-	return middle_x * right_z - middle_z * right_x + spread < -CULL_MARGIN
-
-
-func _is_between(
-	base: int, x: float, y: float, z: float, along_x: float, along_y: float, along_z: float
-) -> bool:
-	var one: float = (_boxes[base] - x) / along_x
-	var two: float = (_boxes[base + 3] - x) / along_x
-	var near: float = one if one < two else two
-	var far: float = two if one < two else one
-	one = (_boxes[base + 1] - y) / along_y
-	two = (_boxes[base + 4] - y) / along_y
-	var near_y: float = one if one < two else two
-	var far_y: float = two if one < two else one
-	near = near if near > near_y else near_y
-	far = far if far < far_y else far_y
-	one = (_boxes[base + 2] - z) / along_z
-	two = (_boxes[base + 5] - z) / along_z
-	var near_z: float = one if one < two else two
-	var far_z: float = two if one < two else one
-	near = near if near > near_z else near_z
-	far = far if far < far_z else far_z
-	return near <= far and far >= 0.0 and near <= 1.0
+func _put_opponent(other: TagAgent) -> void:
+	var x: float = other.x
+	var y: float = other.y
+	var z: float = other.z
+	_solids[_opponent] = x - _half
+	_solids[_opponent + 1] = x + _half
+	_solids[_opponent + 2] = y - _half
+	_solids[_opponent + 3] = y + _half
+	_solids[_opponent + 4] = z - _half
+	_solids[_opponent + 5] = z + _half
 
 
 func _write_rays(out: PackedFloat32Array) -> bool:
 	var visible: bool = false
-	var eye_range: float = _rules.eye_range
+	var eye_range: float = _eye_range
 	var place: int = HEAD_SIZE
-	for ray: int in _rules.rays:
+	for ray: int in _rays:
 		var solid: float = wall[ray]
 		var opponent: float = body[ray]
 		if opponent < solid and opponent <= eye_range:

@@ -44,6 +44,9 @@ var winner: int = NOBODY
 ## Whether a decision was commanded that is not reckoned up yet.
 var deciding: bool = false
 
+var _size: float
+var _reach_square: float
+## For each layout one an agent.
 var _solvers: Array[TagSolver] = []
 var _eyes: Array[TagEyes] = []
 var _commands: Array[TagCommand] = [TagCommand.new(), TagCommand.new()]
@@ -66,8 +69,11 @@ func _init(
 	seed_value = match_seed
 	number = arena
 	first_seeker = starts_as_seeker
+	_size = rules.size
+	_reach_square = rules.reach_square
 	for layout: TagLayout in layouts:
-		_solvers.append(TagSolver.new(rules, layout))
+		for i: int in 2:
+			_solvers.append(TagSolver.new(rules, layout))
 		_eyes.append(TagEyes.new(rules, layout))
 	for i: int in 2:
 		observations[i].resize(rules.observation_size)
@@ -125,11 +131,10 @@ func command(action_0: PackedFloat32Array, action_1: PackedFloat32Array) -> void
 
 ## Play one tick of the decision; false when that was its last.
 func advance() -> bool:
-	var solver: TagSolver = _solvers[layout_index]
 	var one: TagAgent = agents[0]
 	var two: TagAgent = agents[1]
-	var jumped_one: bool = solver.move(one, two, _commands[0])
-	var jumped_two: bool = solver.move(two, one, _commands[1])
+	var jumped_one: bool = _solvers[2 * layout_index].move(one, two, _commands[0])
+	var jumped_two: bool = _solvers[2 * layout_index + 1].move(two, one, _commands[1])
 	if jumped_one if seeker == 0 else jumped_two:
 		if seeker == _acted_as_seeker and one.distance_to(two) <= rules.weights.jump_near_m:
 			_near_jumps += 1
@@ -150,8 +155,8 @@ func conclude() -> void:
 	for i: int in 2:
 		_fill_terms(i, progress)
 		var total: float = 0.0
-		for term: int in TERMS.size():
-			total = total + terms[i][term]
+		for term: float in terms[i]:
+			total = total + term
 		rewards[i] = total
 	sense()
 
@@ -241,9 +246,11 @@ func _judge() -> void:
 	var hunter: TagAgent = agents[seeker]
 	var prey: TagAgent = agents[1 - seeker]
 	hunter.it_ticks += 1
-	hunter.immune_ticks = maxi(hunter.immune_ticks - 1, 0)
-	prey.immune_ticks = maxi(prey.immune_ticks - 1, 0)
-	if prey.immune_ticks == 0 and hunter.gap_square(prey, rules.size) <= rules.reach_square:
+	if hunter.immune_ticks > 0:
+		hunter.immune_ticks -= 1
+	if prey.immune_ticks > 0:
+		prey.immune_ticks -= 1
+	if prey.immune_ticks == 0 and hunter.gap_square(prey, _size) <= _reach_square:
 		_tags[seeker] += 1
 		if rules.tag_ends_episode:
 			end = End.TAGGED
@@ -267,23 +274,24 @@ func _fill_terms(i: int, progress: float) -> void:
 	if end == End.TIMED_OUT and winner != NOBODY:
 		verdict = 1 if winner == i else -1
 	var row: PackedFloat64Array = terms[i]
-	row[0] = weights.distance_reward_scale * (progress if hunts else -progress)
-	row[1] = weights.seeker_time_penalty if hunts else 0.0
-	row[2] = 0.0 if hunts else weights.runner_survival_bonus
-	row[3] = (weights.win_bonus if tags > 0 else weights.tagged_penalty) * tags
+	row[0] = weights["distance_reward_scale"] * (progress if hunts else -progress)
+	row[1] = weights["seeker_time_penalty"] if hunts else 0.0
+	row[2] = 0.0 if hunts else weights["runner_survival_bonus"]
+	row[3] = (weights["win_bonus"] if tags > 0 else weights["tagged_penalty"]) * tags
 	row[4] = (
-		(weights.timeout_hider_bonus if verdict > 0 else weights.timeout_seeker_penalty) * verdict
+		(weights["timeout_hider_bonus"] if verdict > 0 else weights["timeout_seeker_penalty"])
+		* verdict
 	)
-	var stands_high: bool = agent.on_floor and agent.y > weights.high_ground_y_m
-	row[5] = weights.high_ground_bonus if stands_high and not hunts else 0.0
-	row[6] = weights.jump_near_bonus * _near_jumps if hunts else 0.0
+	var stands_high: bool = agent.on_floor and agent.y > weights["high_ground_y_m"]
+	row[5] = weights["high_ground_bonus"] if stands_high and not hunts else 0.0
+	row[6] = weights["jump_near_bonus"] * _near_jumps if hunts else 0.0
 	var room_x: float = rules.stop_x - absf(agent.x)
 	var room_z: float = rules.stop_z - absf(agent.z)
-	var near_wall: bool = (room_x if room_x < room_z else room_z) < weights.wall_near_m
-	row[7] = -weights.wall_penalty if near_wall else 0.0
+	var near_wall: bool = (room_x if room_x < room_z else room_z) < weights["wall_near_m"]
+	row[7] = -weights["wall_penalty"] if near_wall else 0.0
 	row[8] = 0.0
-	if weights.speed_bonus > 0.0:
+	if weights["speed_bonus"] > 0.0:
 		var x: float = agent.velocity_x
 		var z: float = agent.velocity_z
-		row[8] = weights.speed_bonus * (sqrt(x * x + z * z) / rules.speed)
+		row[8] = weights["speed_bonus"] * (sqrt(x * x + z * z) / rules.speed)
 	terms[i] = row

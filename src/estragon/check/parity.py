@@ -124,6 +124,7 @@ class _Batch:
         self.records: list[dict[str, Any]] = [
             {
                 "episode": first + arena,
+                "layout": None,
                 "identical": True,
                 "first_difference_tick": None,
                 "worst_error_m": 0.0,
@@ -145,6 +146,8 @@ class _Batch:
         from estragon.tag.match import GOING_ON
 
         ours_seen, theirs_seen = self.embedded.reset(), self.godot.reset(self.records[0]["episode"])
+        for record, drawn in zip(self.records, self.embedded.arenas["layout"], strict=True):
+            record["layout"] = self.embedded.layouts[drawn].name
         playing = np.ones(self.embedded.count, dtype=bool)
         self._compare(ours_seen, theirs_seen, playing)
         actions = np.zeros((self.embedded.count, 2, 3), dtype=np.float32)

@@ -114,7 +114,7 @@ def _parallel(project: Path, scene: Scene, counts: tuple[int, ...], seconds: flo
     for count in counts:
         opened = partial(_ours, project, scene, "binary1", count)
         rate = take_turns({"ours": opened}, seconds).rate("ours")
-        note = f"{count} games of {ARENAS}, {os.cpu_count()} processors"
+        note = f"n_parallel={count} on {os.cpu_count()} processors"
         name = f"{scene.name}_parallel_{count}"
         figures.append(Figure(name, rate, RATE, count * ARENAS, 1, REPEAT, note))
     return figures

@@ -94,7 +94,8 @@ def test_games_are_measured_beside_themselves_and_the_other_client(tmp_path: Pat
     sides = ["bare", "ours", "ours_json", "incumbent_60", "incumbent_8"]
     sides += ["ours_over_bare", "ours_over_incumbent", "ours_json_over_incumbent"]
     sides += ["parallel_1", "parallel_2"]
-    assert [figure["name"] for figure in figures] == [f"marble_{side}" for side in sides]
+    names = [f"marble_{side}" for side in sides] + ["lookout_drawn"]
+    assert [figure["name"] for figure in figures] == names
     assert all(set(figure) == KEYS and figure["value"] > 0 for figure in figures)
 
 

@@ -98,7 +98,7 @@ func calculate_raycasts() -> Array:
 		return _obs.duplicate()
 	if not _probe:
 		_probe = _make_ray()
-	# Locals and no calls of our own: that is half of what a ray costs beside the cast itself.
+	# As in RaycastSensor3D: locals, and no calls of our own for each ray.
 	var probe: RayCast2D = _probe
 	var reach: float = ray_length
 	var from: Vector2 = global_position

@@ -157,7 +157,7 @@ class Findings:
                 ),
             }
             for spaces, seen in self.ranges.items()
-            for each, place in spaces.places()
+            for each, place in spaces.places
             if each.kind != "image" and each.size and seen.rows
         ]
 

@@ -1,26 +1,46 @@
-"""Games in the manner of public ones train with the addon they come with, and with ours."""
+"""Games in the manner of public ones train with the addon they come with, and with ours.
 
+`market` has global classes with everyday names, a Sync of its own, controllers with stricter types
+and without any, and two policies; `harbour` lacks its decoration; in `lookout` an agent sees
+through a camera. The old addon is a small stand-in whose plugin preloads an icon. It is not
+imported before.
+"""
+
+import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from stable_baselines3 import PPO
 
 from estragon.godot import GodotVecEnv
-from tests.godot.addon.peer import ADDON, staged
+from tests.godot.addon.peer import ADDON, GAMES
 
 OLD_ADDON = Path(__file__).parent / "old_addon"
-GAMES = ["market"]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "market": {},
+    "harbour": {"scene": "res://training.tscn"},
+    "lookout": {},
+}
 
 
-@pytest.mark.parametrize("addon", [OLD_ADDON, ADDON], ids=["its own addon", "ours"])
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("addon", [OLD_ADDON, ADDON], ids=["old", "ours"])
+@pytest.mark.parametrize("game", OPTIONS)
 def test_it_trains(game: str, addon: Path, tmp_path: Path, godot: Path) -> None:
-    project = staged(game, tmp_path, addon=addon)
-    env = GodotVecEnv(project, seed=1)
+    project = tmp_path / game
+    shutil.copytree(GAMES / game, project, ignore=shutil.ignore_patterns(".godot"))
+    shutil.copytree(addon, project / "addons" / "godot_rl_agents")
+    env = GodotVecEnv(project, seed=1, **OPTIONS[game])
     try:
-        agents = env.num_envs
+        assert env.encoding == ("json" if addon == OLD_ADDON else "binary1")
         model = PPO("MultiInputPolicy", env, n_steps=16, batch_size=16, n_epochs=1, device="cpu")
-        model.learn(3 * 16 * agents)
-        assert model.num_timesteps == 3 * 16 * agents
+        model.learn(2 * 16 * env.num_envs)
+        assert model.num_timesteps == 2 * 16 * env.num_envs
+        assert model.rollout_buffer.observations
+        for seen in model.rollout_buffer.observations.values():
+            assert len(np.unique(seen)) > 1, "it sees something"
+        if game == "market":
+            assert env.agent_policy_names == ["sellers", "buyers"]
     finally:
         env.close()

@@ -4,7 +4,7 @@ extends TagTest
 ## The bodies of real arenas follow the matches; after every tick Jolt is asked what each agent's
 ## cube, shrunk by a hair, touches.
 
-const LAYOUTS: Array[String] = ["playground", "colonnade", "central_cross", "four_corners", "empty"]
+const LAYOUTS: Array[String] = ["playground", "central_cross", "four_corners", "empty", "colonnade"]
 ## The first arenas keep to one layout each, the others change with the episode.
 const ARENAS: int = 8
 const TICKS: int = 1300

@@ -178,7 +178,7 @@ func infer() -> void:
 ## Take messages until one is an order, and carry that out; false if none came in time.
 func obey() -> bool:
 	var start: int = Time.get_ticks_usec()
-	while true:
+	while trainer:
 		var left: int = _patience_usec() - (Time.get_ticks_usec() - start)
 		var order: RLAddon.Trainer.Order = trainer.hear(maxi(left, 0))
 		if order == RLAddon.Trainer.Order.NONE:
@@ -191,7 +191,8 @@ func obey() -> bool:
 
 ## Take one message.
 func hear() -> void:
-	_carry_out(trainer.hear(_patience_usec()))
+	if trainer:
+		_carry_out(trainer.hear(_patience_usec()))
 
 
 func take_input(event: InputEvent) -> void:

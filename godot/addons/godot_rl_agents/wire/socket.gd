@@ -6,8 +6,8 @@ const CONNECT_SEC: float = 5.0
 const LARGEST_FRAME: int = 268435456
 const SPIN_USEC: int = 200
 const REST_USEC: int = 10
-## What has not come by then is not worth a look every few microseconds.
-const PATIENT_USEC: int = 20000
+## The longer it waits, the less often it looks: a rest is this part of the wait so far.
+const REST_SHARE: int = 8
 const LONG_REST_USEC: int = 1000
 
 ## Why there is no connection, or "".
@@ -71,7 +71,7 @@ func receive(patience_usec: int) -> PackedByteArray:
 		if waited >= patience_usec:
 			break
 		if waited > SPIN_USEC:
-			OS.delay_usec(REST_USEC if waited < PATIENT_USEC else LONG_REST_USEC)
+			OS.delay_usec(clampi(waited / REST_SHARE, REST_USEC, LONG_REST_USEC))
 	return PackedByteArray()
 
 

@@ -117,6 +117,7 @@ func tick() -> void:
 		_ticks_left = maxi(_ticks_left - 1, 0)
 		if _ticks_left == 0:
 			_sync._training_process()
+			_plan_answer()
 		if _draws_for_agents:
 			# The frame that the next observation shows is drawn, and no other.
 			RenderingServer.render_loop_enabled = _ticks_left <= 1
@@ -263,8 +264,12 @@ func _answer() -> bool:
 func _listen() -> void:
 	_is_waiting = not _sync.handle_message()
 	_pause(_is_waiting)
+	_plan_answer()
+
+
+## Where a game's own code has carried out an order, it is not known yet when to answer.
+func _plan_answer() -> void:
 	if _ticks_left == 0 and not _is_waiting:
-		# A game's own `handle_message` has carried it out.
 		_ticks_left = 1 if _sync.just_reset else _sync.action_repeat
 
 

@@ -1,5 +1,6 @@
 """A game's own Sync and controllers may override whatever the original lets them."""
 
+import itertools
 import re
 import shutil
 from pathlib import Path
@@ -322,4 +323,73 @@ func _reset_agents(nodes = all_agents) -> void:
         assert peer.greet("binary1")["encoding"] == "binary1"
         assert peer.reset()[0].obs == {"obs": [0.0, 0.0]}
         assert peer.step(1)[0].obs == {"obs": [0.0, 4.0]}
+        assert not [line for line in peer.process.lines() if "ERROR" in line]
+
+
+def test_every_method_without_super(tmp_path: Path, godot: Path) -> None:
+    """A Sync that does everything itself, in the words of an older addon."""
+    text = (Path(__file__).parent / "old_addon" / "sync.gd").read_text()
+    own = text[text.index("\nfunc ") :]
+    for older, name in (
+        ("owes_step", "need_to_send_obs"),
+        ("owes_reset", "just_reset"),
+        ("ticks", "n_action_steps"),
+    ):
+        own = re.sub(rf"\b{older}\b", name, own)
+    project = game(tmp_path / "game", 'extends "res://addons/godot_rl_agents/sync.gd"\n' + own)
+    stage = Stage(project, tmp_path)
+    play = stage.file([actor("Ann", SEES, KICK)], 10000, {}, {"control_mode": 1})
+    with playing(project, tmp_path / "training", play) as peer:
+        assert peer.greet("binary1")["n_agents"] == 1
+        peer.old_reset()
+        ages = [peer.old_step([{"kick": 1}])["obs"][0]["obs"][1] for _ in range(3)]
+        assert [later - first for first, later in itertools.pairwise(ages)] == [4, 4]
+        assert not [line for line in peer.process.lines() if "ERROR" in line]
+
+
+def test_the_exchange_with_the_trainer_without_super(tmp_path: Path, godot: Path) -> None:
+    sync = """\
+extends "res://addons/godot_rl_agents/sync.gd"
+
+
+func _training_process():
+	get_tree().paused = true
+	if just_reset or need_to_send_obs:
+		var reply = {"type": "reset" if just_reset else "step"}
+		reply["obs"] = _get_obs_from_agents(agents_training)
+		reply["info"] = [{"mine": true}]
+		if need_to_send_obs:
+			reply["reward"] = _get_reward_from_agents()
+			reply["done"] = _get_done_from_agents()
+		just_reset = false
+		need_to_send_obs = false
+		_send_dict_as_json_message(reply)
+	handle_message()
+
+
+func handle_message() -> bool:
+	var message = _get_dict_json_message()
+	match message["type"]:
+		"close":
+			get_tree().quit()
+		"reset":
+			_reset_agents()
+			just_reset = true
+		"action":
+			_set_agent_actions(message["action"], agents_training)
+			need_to_send_obs = true
+	get_tree().paused = false
+	return true
+"""
+    project = game(tmp_path / "game", sync)
+    stage = Stage(project, tmp_path)
+    play = stage.file([actor("Ann", SEES, KICK)], 10000, {}, {"control_mode": 1})
+    with playing(project, tmp_path / "training", play) as peer:
+        peer.greet("binary1")
+        assert peer.old_reset()["obs"] == [{"obs": [0, 0]}]
+        answers = [peer.old_step([{"kick": 1}]) for _ in range(3)]
+        assert [answer["obs"][0]["obs"][1] for answer in answers] == [4, 8, 12]
+        assert answers[0]["info"] == [{"mine": True}]
+        peer.say(type="close")
+        assert peer.process.wait("its end", 10.0) == 0
         assert not [line for line in peer.process.lines() if "ERROR" in line]

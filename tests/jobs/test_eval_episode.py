@@ -74,8 +74,9 @@ def test_the_first_agent_begins_as_asked(role: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="bash")
-def test_it_is_played_in_godot_if_wanted(tmp_path: Path) -> None:
+def test_it_is_played_in_godot_if_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through the script: with another duration and the other agent first, the same match."""
+    monkeypatch.chdir(tmp_path)  # a checkout may have policies of its own
     words = ["--duration", "1.5", "--start-role", "hider", "--seed", "3", "--layout", "random:2"]
     assert main(["eval-episode", *words, "--output", str(tmp_path / "embedded")]) == 0
     words += ["--engine", "godot", "--output", str(tmp_path / "godot")]

@@ -29,6 +29,7 @@ from tests.live.staging import ESTRAGON, Command, SpyBrain, serving
 
 PATIENCE_SEC = 60.0
 MAIN = "res://scenes/Main.tscn"
+AT_WALL = 0.94  # of the way from the middle to the wall
 IS_SEEKER = 8
 INFO = {
     "agent",
@@ -318,8 +319,9 @@ def test_the_main_scene_finds_a_server_by_itself(tmp_path: Path) -> None:
     hello = next(iter(brain.joined.values()))
     assert (hello.controlled, hello.training, hello.arenas) == ((True, True), False, 1)
     start, later = decisions[0].observations[0], decisions[4].observations[0]
-    assert later[0, 0] > start[0, 0], "the first runs east"
-    assert later[1, 2] > start[1, 2], "the second runs south"
+    # Spawns are random: an agent may stand at the wall that it runs at.
+    assert later[0, 0] > min(start[0, 0], AT_WALL), "the first runs east"
+    assert later[1, 2] > min(start[1, 2], AT_WALL), "the second runs south"
 
 
 def test_without_a_server_the_main_scene_plays_and_keeps_looking(tmp_path: Path) -> None:

@@ -25,8 +25,18 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("addon", [OLD_ADDON, ADDON], ids=["old", "ours"])
-@pytest.mark.parametrize("game", OPTIONS)
+@pytest.mark.parametrize(
+    ("game", "addon"),
+    [
+        pytest.param("market", OLD_ADDON, id="market-old"),
+        pytest.param("market", ADDON, id="market-ours"),
+        pytest.param("harbour", OLD_ADDON, id="harbour-old"),
+        pytest.param("lookout", OLD_ADDON, id="lookout-old"),
+        # With ours they are also in test_project_check.py and in test_images.py.
+        pytest.param("harbour", ADDON, id="harbour-ours", marks=pytest.mark.prove),
+        pytest.param("lookout", ADDON, id="lookout-ours", marks=pytest.mark.prove),
+    ],
+)
 def test_it_trains(game: str, addon: Path, tmp_path: Path, godot: Path) -> None:
     project = tmp_path / game
     shutil.copytree(GAMES / game, project, ignore=shutil.ignore_patterns(".godot"))

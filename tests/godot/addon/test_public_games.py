@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import DictRolloutBuffer
 
 from estragon.godot import GodotVecEnv
 from tests.godot.addon.peer import ADDON, GAMES
@@ -47,7 +48,7 @@ def test_it_trains(game: str, addon: Path, tmp_path: Path, godot: Path) -> None:
         model = PPO("MultiInputPolicy", env, n_steps=16, batch_size=16, n_epochs=1, device="cpu")
         model.learn(2 * 16 * env.num_envs)
         assert model.num_timesteps == 2 * 16 * env.num_envs
-        assert model.rollout_buffer.observations
+        assert isinstance(model.rollout_buffer, DictRolloutBuffer)
         for seen in model.rollout_buffer.observations.values():
             assert len(np.unique(seen)) > 1, "it sees something"
         if game == "market":

@@ -128,8 +128,8 @@ func awaits_reset() -> bool:
 	return awaits
 
 
-## A tick begins: whether all are to be decided upon, as they are every `action_repeat` ticks. Resets
-## have their tick before.
+## A tick begins: whether decisions are due, as they are every `action_repeat` ticks. Resets get a
+## tick first.
 func is_due(action_repeat: int) -> bool:
 	_ticks_left -= 1
 	if _ticks_left > 0 or awaits_reset():

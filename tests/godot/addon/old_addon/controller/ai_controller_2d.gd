@@ -1,5 +1,5 @@
-extends Node2D
 class_name AIController2D
+extends Node2D
 
 enum ControlModes { INHERIT_FROM_SYNC, HUMAN, TRAINING, ONNX_INFERENCE, RECORD_EXPERT_DEMOS }
 

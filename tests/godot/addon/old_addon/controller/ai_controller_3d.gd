@@ -1,5 +1,5 @@
-extends Node3D
 class_name AIController3D
+extends Node3D
 
 enum ControlModes { INHERIT_FROM_SYNC, HUMAN, TRAINING, ONNX_INFERENCE, RECORD_EXPERT_DEMOS }
 

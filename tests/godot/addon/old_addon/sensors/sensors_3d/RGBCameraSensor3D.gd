@@ -1,5 +1,5 @@
-extends Node3D
 class_name RGBCameraSensor3D
+extends Node3D
 ## What a small camera sees, as hex; without drawing there is no image, and this fails.
 
 @onready var viewport = $SubViewport

@@ -79,10 +79,10 @@ def incumbent_python() -> Path:
         if not whole.exists() or whole.read_text() != "\n".join(PACKAGES):
             _run([sys.executable, "-m", "venv", "--clear", str(folder)])
             _run([str(python), "-m", "pip", "install", "-q", "--no-deps", *PACKAGES])
-            ours = sysconfig.get_path("purelib")
-            (own,) = folder.glob("lib/python*/site-packages")
-            (own / "behind_these.pth").write_text(f"{ours}\n")
             whole.write_text("\n".join(PACKAGES))
+        # The folder outlives the checkout whose packages it was made with.
+        (own,) = folder.glob("lib/python*/site-packages")
+        (own / "behind_these.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     return python
 
 

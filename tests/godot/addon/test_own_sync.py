@@ -85,7 +85,7 @@ NOT_CALLED_WHILE_TRAINING = {
 }
 
 
-def own_sync(*, is_typed: bool, members: bool = True) -> str:
+def own_sync(*, is_typed: bool) -> str:
     """A Sync that overrides every method, notes who was called, and calls the original."""
     lines = ['extends "res://addons/godot_rl_agents/sync.gd"', "", "var calls: Dictionary = {}", ""]
     # What a game declares itself must not clash with anything of ours.
@@ -104,9 +104,8 @@ def own_sync(*, is_typed: bool, members: bool = True) -> str:
         else:
             lines.append(f"\tsuper.{name}({arguments})")
         lines += ["", ""]
-    if members:
-        reads = ", ".join(f'"{name}": {name}' for name in MEMBERS)
-        lines += ["func tell_members() -> Dictionary:", f"\treturn {{{reads}}}", ""]
+    reads = ", ".join(f'"{name}": {name}' for name in MEMBERS)
+    lines += ["func tell_members() -> Dictionary:", f"\treturn {{{reads}}}", ""]
     return "\n".join(lines)
 
 

@@ -42,4 +42,6 @@ def test_of_a_program_with_its_pack_beside_it(tmp_path: Path) -> None:
     (tmp_path / "game.pck").write_bytes(KEY + struct.pack("<III", 8, 2, 30))
     assert packed_ticks(program) == 30
     program.chmod(0o755)
-    assert Program(Launch(program))._ticks == 30
+    words = Program(Launch(program, scene="levels/two.tscn")).words(1234, 5, draws=False)
+    at = words.index("--fixed-fps")
+    assert words[at + 1 : at + 3] == ["30", "res://levels/two.tscn"]

@@ -165,6 +165,17 @@ class Program:
         draws: bool,
     ) -> SupervisedProcess:
         """Start one of the games; one that draws needs the environment of a display."""
+        words = self.words(port, seed, draws=draws)
+        name = "game" if self._launch.n_parallel == 1 else f"game{index}"
+        if self._godot is not None:
+            return GodotProcess(
+                words, folder=folder, name=name, godot=self._godot, env=env, advice=advice
+            )
+        env = usable_user_folders(env)
+        return SupervisedProcess(words, folder=folder, name=name, env=env, advice=advice)
+
+    def words(self, port: int, seed: int, *, draws: bool) -> list[str | Path]:
+        """The command line of one of the games."""
         launch = self._launch
         words = [*self._words]
         if launch.show_window:
@@ -184,14 +195,7 @@ class Program:
             options["speedup"] = launch.speedup
         options |= launch.arguments
         # Not behind a `--`: older games look for them in front of it only.
-        words += [f"--{key}={value}" for key, value in options.items()]
-        name = "game" if launch.n_parallel == 1 else f"game{index}"
-        if self._godot is not None:
-            return GodotProcess(
-                words, folder=folder, name=name, godot=self._godot, env=env, advice=advice
-            )
-        env = usable_user_folders(env)
-        return SupervisedProcess(words, folder=folder, name=name, env=env, advice=advice)
+        return [*words, *(f"--{key}={value}" for key, value in options.items())]
 
 
 def _missing(path: Path) -> str:

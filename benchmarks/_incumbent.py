@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from estragon import paths
-from estragon.errors import UserError
 from estragon.godot.find import require_godot
-from estragon.locks import locked
+from estragon.support import paths
+from estragon.support.errors import UserError
+from estragon.support.locks import locked
 
 PACKAGES = (
     "godot-rl==0.8.2",

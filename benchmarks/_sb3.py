@@ -12,9 +12,9 @@ from gymnasium import spaces
 from torch import nn
 
 import estragon.envs  # noqa: F401 - registers the environments
-from estragon.errors import UserError
-from estragon.learn.kernels import prepare
-from estragon.learn.recipe import Recipe
+from estragon.selfplay.kernels import prepare
+from estragon.selfplay.recipe import Recipe
+from estragon.support.errors import UserError
 from estragon.tag.crew import available_cores
 from estragon.tag.frozen import CLIP, SHY_OF_JUMPING, moves_in_heading_frame
 from estragon.tag.match import GOING_ON

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import torch
 
-from estragon.jobs.train_tag import STEPS
-from estragon.learn.recipe import Recipe
-from estragon.learn.self_play import Task
-from estragon.learn.trainer import Trainer
+from estragon.commands.train_tag import STEPS
+from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.self_play import Task
+from estragon.selfplay.trainer import Trainer
 from estragon.tag.layout import load_layouts
 from estragon.tag.rules import load_rules
 

@@ -8,8 +8,8 @@ from statistics import median
 
 import numpy as np
 
-from estragon import paths
-from estragon.check.bench import Figure
+from estragon.judge.bench import Figure
+from estragon.support import paths
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import BOTS, Bot
 from estragon.tag.crew import available_cores

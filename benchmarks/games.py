@@ -18,11 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, TextIO
 
-from estragon import paths
-from estragon.check.bench import Figure
 from estragon.godot import GodotEnv
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
+from estragon.judge.bench import Figure
+from estragon.support import paths
 
 sys.path.insert(0, str(paths.checkout()))
 try:

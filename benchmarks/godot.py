@@ -4,10 +4,10 @@ import json
 import tempfile
 from pathlib import Path
 
-from estragon import paths
-from estragon.check.bench import Figure
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
+from estragon.judge.bench import Figure
+from estragon.support import paths
 
 ARENAS = (1, 8, 32)
 AGENTS = 2

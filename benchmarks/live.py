@@ -15,19 +15,19 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from estragon import paths
-from estragon.check.bench import Figure
+from estragon.commands.live import SWITCH_SEC
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.jobs.live import SWITCH_SEC
-from estragon.learn.opponents import LEAGUE
-from estragon.learn.self_play import Task
+from estragon.judge.bench import Figure
 from estragon.live.brains import RandomBrain
 from estragon.live.desk import Brains
 from estragon.live.learners import CPU, learning_brains
 from estragon.live.server import LiveServer
 from estragon.live.session import FOR_EVER_SEC, RECIPE
 from estragon.live.trainer import LiveTrainer
+from estragon.selfplay.opponents import LEAGUE
+from estragon.selfplay.self_play import Task
+from estragon.support import paths
 from estragon.tag.layout import load_layouts
 from estragon.tag.rules import load_rules
 

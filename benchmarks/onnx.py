@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from estragon.check.bench import Figure
-from estragon.export.engines import Godot, Runtime
+from estragon.judge.bench import Figure
+from estragon.onnx.engines import Godot, Runtime
 
 BATCHES = (1, 32)
 SMALL = (84, 64, 64, 3)

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from estragon import paths
-from estragon.check.bench import Figure
-from estragon.errors import UserError
 from estragon.godot.project import import_project
+from estragon.judge.bench import Figure
+from estragon.support import paths
+from estragon.support.errors import UserError
 
 sys.path.insert(0, str(paths.checkout()))
 try:
@@ -30,7 +30,7 @@ finally:
 try:
     from stable_baselines3 import PPO
 
-    from estragon.godot.rl.sb3_env import GodotVecEnv
+    from estragon.envs.sb3_env import GodotVecEnv
 except ImportError as error:
     raise UserError(
         "benchmarks/trainers.py needs Stable-Baselines3: pip install 'estragon[sb3]', "

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import torch
 
-from estragon import paths
-from estragon.check.bench import Figure
-from estragon.jobs.train_tag import STEPS
-from estragon.learn.opponents import LEAGUE
-from estragon.learn.recipe import Recipe
-from estragon.learn.rivals import PolicyRival
-from estragon.learn.self_play import Task
-from estragon.learn.threads import Threads, choose_threads
-from estragon.learn.trainer import Trainer
+from estragon.commands.train_tag import STEPS
+from estragon.judge.bench import Figure
+from estragon.selfplay.opponents import LEAGUE
+from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.rivals import PolicyRival
+from estragon.selfplay.self_play import Task
+from estragon.selfplay.threads import Threads, choose_threads
+from estragon.selfplay.trainer import Trainer
+from estragon.support import paths
 from estragon.tag.layout import load_layouts
 from estragon.tag.roles import ROLES, Role
 from estragon.tag.rules import load_rules

@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from estragon.learn.backends.packages import check
+from estragon.trainers.packages import check
 
 if __name__ == "__main__":
     sys.exit(check())

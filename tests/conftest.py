@@ -1,7 +1,14 @@
 """Fixtures that every test may use."""
 
+import os
+import shutil
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from estragon.godot.display import has_display, require_xvfb
+from estragon.godot.find import require_godot
 
 # The same examples in every run: a fuzz test that fails, fails for everybody.
 # Machines may be busy: how long it takes says nothing about what is tested.
@@ -33,3 +40,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest files; all others stay in their order."""
     ranks = {name: rank for rank, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: ranks.get(item.path.name, len(ranks)))
+
+
+@pytest.fixture(scope="session")
+def godot() -> Path:
+    """The Godot of this machine, installed if there is none."""
+    return require_godot(install=True)
+
+
+@pytest.fixture(scope="session")
+def drawing() -> None:
+    """Pictures can be drawn; Xvfb is installed if there is neither a display nor one."""
+    if not has_display():
+        require_xvfb()
+
+
+@pytest.fixture
+def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine on which there is no Godot: an empty home, and none on the PATH."""
+    monkeypatch.delenv("GODOT_BIN", raising=False)
+    without = [
+        folder
+        for folder in os.environ["PATH"].split(os.pathsep)
+        if not any(shutil.which(name, path=folder) for name in ("godot", "godot4"))
+    ]
+    monkeypatch.setenv("PATH", os.pathsep.join(without))
+    home = tmp_path / "a home"
+    monkeypatch.setenv("ESTRAGON_HOME", str(home))
+    return home

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import pytest
 
-from estragon.files import write_whole
+from estragon.support.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results.md"

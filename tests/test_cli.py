@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from estragon import __version__, paths
+from estragon import __version__
 from estragon.cli import VERBS, main
+from estragon.support import paths
 
 PLAY = ["eval", "tag", "--seeker", "bot:chaser", "--hider", "bot:random"]
 PATIENCE_SEC = 300.0
@@ -114,7 +115,7 @@ def test_an_unexpected_error_is_one_line_too(
     def explode(*_: object) -> None:
         raise RuntimeError("the\nroof\nfell")
 
-    monkeypatch.setattr("estragon.check.evaluate.EvalTag.evaluate", explode)
+    monkeypatch.setattr("estragon.tag.evaluate.EvalTag.evaluate", explode)
     assert main(PLAY) == 1
     assert capsys.readouterr().err == (
         "estragon: unexpected RuntimeError: the roof fell (--debug shows where)\n"

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from estragon import paths
 from estragon.cli import VERBS, main
+from estragon.envs.connect import INTRODUCTION
+from estragon.envs.messages import read_roster
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.godot.rl.connect import INTRODUCTION
-from estragon.godot.rl.messages import read_roster
 from estragon.live.brain import Hello
 from estragon.live.messages import read_message
+from estragon.support import paths
 from estragon.tag.layout import load_layout
 from estragon.tag.rules import load_rules
 
@@ -29,9 +29,9 @@ PAGES += sorted((ROOT / "docs").glob("*.md"))
 RUN_ELSEWHERE = {
     "make test": "this very run",
     "make check": "runs beside this in CI",
-    "make bench": "tests/check/test_bench.py",
+    "make bench": "tests/judge/test_bench.py",
     "make prove": "the long runs",
-    "estragon play": "tests/jobs/test_play.py",
+    "estragon play": "tests/commands/test_play.py",
     "AI_TRAIN_DURATION=60 bash scripts/train.sh self-play": "tests/live/test_live.py",
 }
 LONG_PAGES = ("rllib.md", "training.md")

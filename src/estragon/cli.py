@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from estragon import __version__
-from estragon.errors import UserError
-from estragon.interrupts import clean_interrupts
+from estragon.support.errors import UserError
+from estragon.support.interrupts import clean_interrupts
 
 BAD_INPUT, INTERRUPTED, READER_GONE = 2, 130, 141
 
@@ -31,88 +31,88 @@ class Verb(NamedTuple):
 
 VERBS: dict[tuple[str, ...], Verb] = {
     ("train", "tag"): Verb(
-        "estragon.jobs.train_tag", "TrainTag", "teach a seeker and a hider by self-play"
+        "estragon.commands.train_tag", "TrainTag", "teach a seeker and a hider by self-play"
     ),
     ("train", "sb3"): Verb(
-        "estragon.learn.backends.sb3.command",
+        "estragon.commands.train_sb3",
         "TrainSb3",
         "teach the agents of any Godot game with Stable-Baselines3",
         underscores=True,
     ),
     ("train", "rllib"): Verb(
-        "estragon.learn.backends.rllib.command",
+        "estragon.commands.train_rllib",
         "TrainRllib",
         "teach the agents of any Godot game with Ray RLlib, several policies at once",
         underscores=True,
     ),
     ("convert", "sb3"): Verb(
-        "estragon.learn.backends.sb3.convert",
+        "estragon.commands.convert_sb3",
         "ConvertSb3",
         "a Stable-Baselines3 model as ONNX, for games",
     ),
     ("convert", "rllib"): Verb(
-        "estragon.learn.backends.rllib.convert",
+        "estragon.commands.convert_rllib",
         "ConvertRllib",
         "the policies of an RLlib checkpoint as ONNX, for games",
     ),
     ("tune",): Verb(
-        "estragon.learn.backends.sb3.tune",
+        "estragon.trainers.sb3.tune",
         "Tune",
         "search for the hyper-parameters that a game is learned best with",
         underscores=True,
     ),
-    ("play",): Verb("estragon.jobs.play", "Play", "you against a trained agent, in a window"),
-    ("live",): Verb("estragon.jobs.live", "Live", "Godot plays, Python learns, over a WebSocket"),
+    ("play",): Verb("estragon.commands.play", "Play", "you against a trained agent, in a window"),
+    ("live",): Verb(
+        "estragon.commands.live", "Live", "Godot plays, Python learns, over a WebSocket"
+    ),
     ("eval", "tag"): Verb(
-        "estragon.jobs.eval_tag", "PlayMatches", "play bots and policies against each other"
+        "estragon.commands.eval_tag", "PlayMatches", "play bots and policies against each other"
     ),
     ("eval-episode",): Verb(
-        "estragon.jobs.eval_episode", "EvalEpisode", "one match: its log and a picture of it"
+        "estragon.commands.eval_episode", "EvalEpisode", "one match: its log and a picture of it"
     ),
-    ("serve",): Verb("estragon.jobs.serve", "Serve", "answer games that connect by WebSocket"),
+    ("serve",): Verb("estragon.commands.serve", "Serve", "answer games that connect by WebSocket"),
     ("layout",): Verb(
-        "estragon.tag.show_layout", "ShowLayout", "show a layout's boxes, or make one from a seed"
+        "estragon.commands.layout", "ShowLayout", "show a layout's boxes, or make one from a seed"
     ),
     ("godot", "install"): Verb(
-        "estragon.godot.commands", "GodotInstall", "install a private copy of Godot 4"
+        "estragon.commands.godot", "GodotInstall", "install a private copy of Godot 4"
     ),
-    ("godot", "path"): Verb("estragon.godot.commands", "GodotPath", "print which Godot is used"),
+    ("godot", "path"): Verb("estragon.commands.godot", "GodotPath", "print which Godot is used"),
     ("godot", "import"): Verb(
-        "estragon.godot.commands",
+        "estragon.commands.godot",
         "GodotImport",
         "import a project and check that it plays",
     ),
     ("godot", "doctor"): Verb(
-        "estragon.godot.commands", "GodotDoctor", "check that Godot is there and starts"
+        "estragon.commands.godot", "GodotDoctor", "check that Godot is there and starts"
     ),
     ("godot", "probe"): Verb(
-        "estragon.godot.rl.probe", "GodotProbe", "play any game at random, and say what is noticed"
+        "estragon.envs.probe", "GodotProbe", "play any game at random, and say what is noticed"
     ),
     ("export", "tag"): Verb(
-        "estragon.jobs.export_tag", "ExportTag", "trained policies as checked .onnx files"
+        "estragon.commands.export_tag", "ExportTag", "trained policies as checked .onnx files"
     ),
-    ("onnx", "run"): Verb("estragon.export.commands", "RunModel", "run a .onnx file once"),
+    ("onnx", "run"): Verb("estragon.commands.onnx", "RunModel", "run a .onnx file once"),
     ("onnx", "compare"): Verb(
-        "estragon.export.commands", "CompareModel", "a .onnx file in Godot and in onnxruntime"
+        "estragon.commands.onnx", "CompareModel", "a .onnx file in Godot and in onnxruntime"
     ),
-    ("parity",): Verb("estragon.check.parity", "Parity", "the same actions in both engines"),
+    ("parity",): Verb("estragon.tag.parity", "Parity", "the same actions in both engines"),
     ("replay",): Verb(
-        "estragon.show.frames.commands", "ShowReplay", "show a logged match again, in a window"
+        "estragon.commands.frames", "ShowReplay", "show a logged match again, in a window"
     ),
-    ("record",): Verb("estragon.jobs.record", "Record", "frames of a match, drawn by Godot"),
-    ("encode",): Verb("estragon.show.frames.commands", "EncodeFrames", "make a film of frames"),
-    ("film",): Verb("estragon.jobs.film", "MakeFilm", "the video of a training run"),
-    ("plot",): Verb("estragon.show.charts.commands", "DrawCharts", "charts of a training run"),
+    ("record",): Verb("estragon.commands.record", "Record", "frames of a match, drawn by Godot"),
+    ("encode",): Verb("estragon.commands.frames", "EncodeFrames", "make a film of frames"),
+    ("film",): Verb("estragon.commands.film", "MakeFilm", "the video of a training run"),
+    ("plot",): Verb("estragon.commands.plot", "DrawCharts", "charts of a training run"),
     ("collect-debug",): Verb(
-        "estragon.check.debug_bundle", "CollectDebug", "bundle logs and metrics for a bug report"
+        "estragon.judge.debug_bundle", "CollectDebug", "bundle logs and metrics for a bug report"
     ),
     ("migrate-user-data",): Verb(
-        "estragon.check.user_data", "MigrateUserData", "copy old Godot user data into data/"
+        "estragon.godot.user_data", "MigrateUserData", "copy old Godot user data into data/"
     ),
-    ("demo",): Verb(
-        "estragon.learn.backends.demo", "Demo", "print what a training run prints, made up"
-    ),
-    ("bench",): Verb("estragon.check.bench", "Bench", "measure speed on this machine"),
+    ("demo",): Verb("estragon.commands.demo", "Demo", "print what a training run prints, made up"),
+    ("bench",): Verb("estragon.judge.bench", "Bench", "measure speed on this machine"),
 }
 
 OVERVIEW = """\

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from estragon.errors import UserError
 from estragon.godot.display import X_SOCKETS, _answers, _servers, display, has_display, require_xvfb
 from estragon.godot.process import GodotProcess
+from estragon.support.errors import UserError
 from tests.godot.staging import until, write_program, write_project
 
 pytestmark = [

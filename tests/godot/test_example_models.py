@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estragon import paths
 from estragon.cli import main
-from estragon.export.engines import Runtime
 from estragon.godot import GodotEnv
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
+from estragon.onnx.engines import Runtime
+from estragon.support import paths
 from tests.godot.addon import models
 
 COPIES, SEED, STEPS, REPEAT = 4, 7, 400, 8

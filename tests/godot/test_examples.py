@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon import paths
 from estragon.godot.project import import_project
+from estragon.support import paths
 from tests.godot.addon.peer import Peer, Row, playing
 
 SCENES = {name: f"res://examples/{name}/{name}.tscn" for name in ("orchard", "marble")}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from estragon import paths
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.godot.user_folders import private_user_folders
+from estragon.support import paths
 
 PRESETS = ("Linux", "Windows", "macOS", "Web")
 TIMEOUT_SEC = 120.0

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from estragon.errors import UserError
 from estragon.godot.find import find_godot, require_godot, search_godot
 from estragon.godot.private import Manifest, engine_folder, write_manifest
+from estragon.support.errors import UserError
 from tests.godot.staging import write_fake_godot, write_program
 
 GODOT_3, GODOT_4 = "3.5.1.stable.official.6fed1ffa3", "4.6.3.stable.official.abc"

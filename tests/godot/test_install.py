@@ -10,11 +10,11 @@ from shutil import which
 
 import pytest
 
-from estragon.errors import UserError
 from estragon.godot import debian, install
 from estragon.godot.apt_sources import Source
 from estragon.godot.display import check_xvfb, has_display
 from estragon.godot.install import install_private, install_xvfb
+from estragon.support.errors import UserError
 from tests.godot.staging import until
 
 NOWHERE = "http://127.0.0.1:9"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from estragon import paths
 from estragon.godot.lockstep import Lockstep
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.godot.supervised import GodotError
+from estragon.support import paths
 
 BEGIN = b"R" + struct.pack("<II", 0, 0)
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")

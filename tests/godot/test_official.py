@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from estragon.errors import UserError
 from estragon.godot import official
 from estragon.godot.find import find_godot
 from estragon.godot.install import install_private
 from estragon.godot.official import RELEASES_BY_PLATFORM, Release, install_official, release_here
 from estragon.godot.version import read_version
-from estragon.progress import Progress
+from estragon.support.errors import UserError
+from estragon.support.progress import Progress
 
 VERSION = "4.6.3.stable.official.abc"
 PROGRAM = "Godot.app/Contents/MacOS/Godot"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from estragon.errors import UserError
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project, ready_project
 from estragon.godot.supervised import GodotError
+from estragon.support.errors import UserError
 from tests.godot.staging import until, write_program, write_project
 
 IMPORT = """

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from estragon.errors import UserError
 from estragon.godot import version
 from estragon.godot.version import check_version, read_version
+from estragon.support.errors import UserError
 from tests.godot.staging import alive, write_fake_godot, write_program
 
 

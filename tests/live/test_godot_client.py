@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estragon import paths
 from estragon.cli import main
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.live.brain import Decision
 from estragon.live.desk import Brains
 from estragon.live.server import LiveServer
+from estragon.support import paths
 from estragon.tag.rewards import TERMS
 from tests.godot.staging import until
 from tests.live.old_server import OldServer

@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 import torch
 
-from estragon.errors import UserError
-from estragon.learn.block import Block
-from estragon.learn.kernels import estimate_advantages
-from estragon.learn.opponents import RivalPair, sides_of, sparring_partners
-from estragon.learn.policy import Policy
-from estragon.learn.rollout import Batch, Players
-from estragon.learn.self_play import Task
-from estragon.learn.tally import Episodes, Tally
 from estragon.live.brain import Ask, Decision, Experience, Hello, Outcome
 from estragon.live.episodes import EpisodeBook
 from estragon.live.learning import LearningBrain
 from estragon.live.trainer import Harvest, LiveTrainer
+from estragon.selfplay.block import Block
+from estragon.selfplay.kernels import estimate_advantages
+from estragon.selfplay.opponents import RivalPair, sides_of, sparring_partners
+from estragon.selfplay.policy import Policy
+from estragon.selfplay.rollout import Batch, Players
+from estragon.selfplay.self_play import Task
+from estragon.selfplay.tally import Episodes, Tally
+from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas, Results
 from estragon.tag.roles import HIDER, ROLES, SEEKER
 from estragon.tag.rules import Rules
-from tests.learn.staging import (
+from tests.selfplay.staging import (
     CPU,
     RECIPE,
     beginners,

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.learn.metrics import CONTRACT
-from estragon.learn.run_folder import RunFolder
 from estragon.live.rounds import COLUMNS
+from estragon.selfplay.metrics import CONTRACT
+from estragon.selfplay.run_folder import RunFolder
 from estragon.tag.policy_files import load_policies
 from estragon.tag.rules import load_rules
 from tests.live.staging import ESTRAGON, Command

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from estragon.check.evaluate import wilson_interval
-from estragon.learn.run_folder import RunFolder
+from estragon.selfplay.run_folder import RunFolder
+from estragon.tag.evaluate import wilson_interval
 from estragon.tag.rules import load_rules
 from tests.live.staging import ESTRAGON, Command
 from tests.live.storm import resident_mb, weather

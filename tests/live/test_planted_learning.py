@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from estragon.learn.policy import Policy
-from estragon.learn.rollout import Batch
 from estragon.live.brain import Decision
 from estragon.live.learning import LearningBrain
+from estragon.selfplay.policy import Policy
+from estragon.selfplay.rollout import Batch
 from estragon.tag.roles import HIDER, SEEKER
 from estragon.tag.rules import load_rules
 from tests.godot.staging import until
-from tests.learn.staging import RECIPE, task_of
 from tests.live.planted import SCENE, ids_of, planted_rewards
 from tests.live.staging import PATIENCE_SEC, serving
 from tests.live.test_godot_client import playing
 from tests.live.test_learning import PickyTrainer, log_chances
+from tests.selfplay.staging import RECIPE, task_of
 
 ARENAS, HORIZON, STRETCHES = 8, 32, 12
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
 from estragon.live.brain import Ask, Decision, Hello
 from estragon.live.desk import Brains
 from estragon.live.server import LiveServer
+from estragon.support.errors import UserError
 from tests.live.staging import (
     PATIENCE_SEC,
     SIZE,

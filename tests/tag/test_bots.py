@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import BOTS, Bot
 from estragon.tag.layout import layout_names

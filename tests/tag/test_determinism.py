@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas
 
 LAYOUT = "playground,random:0-7"

@@ -10,7 +10,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 import estragon.envs  # noqa: F401
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.gym_env import TagEnv
 from estragon.tag.parallel_env import TagParallelEnv

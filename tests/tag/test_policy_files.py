@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 from estragon.tag import policy_files
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon import paths
+from estragon.support import paths
 from estragon.tag import streams
 from estragon.tag.arenas import Arenas
 from estragon.tag.layout import Box, Layout, load_layouts

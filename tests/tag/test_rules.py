@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from estragon import paths
-from estragon.errors import UserError
+from estragon.support import paths
+from estragon.support.errors import UserError
 from estragon.tag.rules import load_rules
 
 

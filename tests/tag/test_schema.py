@@ -7,8 +7,8 @@ import msgspec
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from estragon import paths
-from estragon.errors import UserError
+from estragon.support import paths
+from estragon.support.errors import UserError
 from estragon.tag.layout import Layout, load_layout
 from estragon.tag.rules import load_rules
 from estragon.tag.schema import read_json

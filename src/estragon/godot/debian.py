@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from estragon.errors import UserError
 from estragon.godot.apt_sources import Source, find_debian_archive
 from estragon.godot.supervised import SupervisedProcess
-from estragon.progress import Progress
+from estragon.support.errors import UserError
+from estragon.support.progress import Progress
 
 SUITE = "forky"
 PACKAGES = (

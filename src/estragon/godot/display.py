@@ -11,9 +11,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from estragon.errors import UserError
 from estragon.godot.private import private_program, xvfb_folder
 from estragon.godot.supervised import SupervisedProcess
+from estragon.support.errors import UserError
 
 START_TIMEOUT_SEC = 20.0
 X_SOCKETS = "/tmp/.X11-unix/X"  # noqa: S108 - where X11 puts them

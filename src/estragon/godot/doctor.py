@@ -6,13 +6,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from estragon import paths
-from estragon.errors import UserError
 from estragon.godot.debian import NEEDED_MB
 from estragon.godot.display import display, find_xvfb, has_display
 from estragon.godot.find import search_godot
 from estragon.godot.private import engine_folder, private_program, read_manifest, xvfb_folder
 from estragon.godot.process import GodotProcess
+from estragon.support import paths
+from estragon.support.errors import UserError
 
 START_TIMEOUT_SEC = 60.0
 PROJECT = {

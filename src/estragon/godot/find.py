@@ -5,9 +5,9 @@ import os
 import shutil
 from pathlib import Path
 
-from estragon.errors import UserError
 from estragon.godot.private import private_program
 from estragon.godot.version import GodotVersion, check_version
+from estragon.support.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)

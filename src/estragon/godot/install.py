@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from estragon.errors import UserError
 from estragon.godot.debian import (
     NEEDED_MB,
     SUITE,
@@ -28,8 +27,9 @@ from estragon.godot.private import (
     xvfb_folder,
 )
 from estragon.godot.version import check_version
-from estragon.locks import locked
-from estragon.progress import Progress
+from estragon.support.errors import UserError
+from estragon.support.locks import locked
+from estragon.support.progress import Progress
 
 LOCK_TIMEOUT_SEC = 7200.0
 STALE_TIMEOUT_SEC = 30.0

@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-from estragon.errors import UserError
-from estragon.progress import Progress
+from estragon.support.errors import UserError
+from estragon.support.progress import Progress
 
 VERSION = "4.6.3"
 RELEASES = f"https://github.com/godotengine/godot-builds/releases/download/{VERSION}-stable"

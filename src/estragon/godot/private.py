@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from estragon import paths
-from estragon.files import write_json
+from estragon.support import paths
+from estragon.support.files import write_json
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,9 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from estragon import paths
-from estragon.errors import UserError
-from estragon.files import write_whole
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
 from estragon.godot.project_check import (
@@ -32,8 +29,11 @@ from estragon.godot.project_check import (
 from estragon.godot.supervised import GodotError
 from estragon.godot.user_folders import private_user_folders
 from estragon.godot.version import check_version
-from estragon.locks import locked
-from estragon.progress import Progress
+from estragon.support import paths
+from estragon.support.errors import UserError
+from estragon.support.files import write_whole
+from estragon.support.locks import locked
+from estragon.support.progress import Progress
 
 IMPORT_TIMEOUT_SEC = 300.0
 STRICT_VARIABLE = "ESTRAGON_STRICT_IMPORT"

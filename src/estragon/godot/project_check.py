@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from estragon import paths
-from estragon.errors import UserError
-from estragon.files import write_whole
 from estragon.godot.process import GodotProcess
 from estragon.godot.supervised import GodotError
+from estragon.support import paths
+from estragon.support.errors import UserError
+from estragon.support.files import write_whole
 
 SCRIPT = paths.PACKAGE / "godot" / "project_check.gd"
 MARK = "estragon-check "

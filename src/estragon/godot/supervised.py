@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 
 if sys.platform == "win32":
     from estragon.godot.windows_child import Child

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from estragon import paths
+from estragon.support import paths
 
 DEFAULTS = {
     "XDG_DATA_HOME": ".local/share",

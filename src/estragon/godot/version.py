@@ -7,8 +7,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from estragon.errors import UserError
 from estragon.godot.supervised import GodotError, SupervisedProcess
+from estragon.support.errors import UserError
 
 MINIMUM = (4, 4)
 ANSWER_TIMEOUT_SEC = 30.0

@@ -7,7 +7,6 @@ from msgspec import Raw
 from websockets.frames import CloseCode
 
 from estragon import __version__
-from estragon.errors import UserError
 from estragon.live.brain import Ask, Experience, Hello
 from estragon.live.desk import Brains, Desk
 from estragon.live.frames import BadFrameError, Frames
@@ -36,6 +35,7 @@ from estragon.live.messages import (
     write_error,
     write_message,
 )
+from estragon.support.errors import UserError
 from estragon.tag.roles import ROLES
 from estragon.tag.rules import ACTION_SIZE, AGENTS, Rules
 

@@ -7,10 +7,10 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from estragon.errors import UserError
 from estragon.live.brain import Ask, Brain, Decision
 from estragon.live.frames import check_actions
 from estragon.live.limits import MOST_SIZES
+from estragon.support.errors import UserError
 from estragon.tag.rules import AGENTS
 
 T = TypeVar("T")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from estragon.learn.opponents import Sides
-from estragon.learn.tally import Episodes
+from estragon.selfplay.opponents import Sides
+from estragon.selfplay.tally import Episodes
 from estragon.tag.arenas import Results
 from estragon.tag.match import TAGGED
 from estragon.tag.rewards import TERMS

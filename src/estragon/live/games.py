@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
-from estragon import paths
 from estragon.godot.display import display
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
@@ -16,6 +15,7 @@ from estragon.godot.project import import_project
 from estragon.godot.restart import RestartBudget
 from estragon.godot.supervised import GodotError
 from estragon.live.rounds import Round, RoundLog
+from estragon.support import paths
 
 POLL_SEC = 0.1
 STOP_SEC = 30.0

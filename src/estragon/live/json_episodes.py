@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from estragon.learn.tally import Episodes
 from estragon.live.brain import Experience
+from estragon.selfplay.tally import Episodes
 from estragon.tag.rewards import TERMS
 from estragon.tag.roles import HIDER, SEEKER
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from estragon.learn.checkpoint import load_checkpoint, save_checkpoint
 from estragon.live.brain import Brain, Decision, Hello, Outcome
 from estragon.live.desk import Brains
 from estragon.live.learning import LearningBrain
 from estragon.live.limits import PROTOCOL
 from estragon.live.session import FOR_EVER_SEC, RECIPE
 from estragon.live.trainer import LiveTrainer
+from estragon.selfplay.checkpoint import load_checkpoint, save_checkpoint
 from estragon.tag.policy_files import save_policies
 from estragon.tag.rewards import TERMS
 from estragon.tag.roles import ROLES

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from estragon.errors import UserError
-from estragon.learn.kernels import Numbers
-from estragon.learn.opponents import RivalPair, sparring_partners
-from estragon.learn.policy import Policy
-from estragon.learn.rollout import decide_together
 from estragon.live.brain import Ask, Decision, Experience, Hello
 from estragon.live.seat import Seat
 from estragon.live.streams import Streams
 from estragon.live.trainer import LiveTrainer
+from estragon.selfplay.kernels import Numbers
+from estragon.selfplay.opponents import RivalPair, sparring_partners
+from estragon.selfplay.policy import Policy
+from estragon.selfplay.rollout import decide_together
+from estragon.support.errors import UserError
 from estragon.tag.roles import HIDER, SEEKER
 
 NOBODY = RivalPair(None, None)

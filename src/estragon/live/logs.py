@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from estragon.files import ensure_writable
+from estragon.support.files import ensure_writable
 
 LARGEST_LOG = 4 * 2**20
 """Bytes; then a new one is begun, and one old one is kept."""

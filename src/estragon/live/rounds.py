@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from estragon.files import write_whole
+from estragon.support.files import write_whole
 from estragon.tag.roles import Role
 
 COLUMNS = ("round_index", "role", "start_ts", "end_ts", "log_path")

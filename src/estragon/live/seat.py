@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from estragon.learn.kernels import Numbers
-from estragon.learn.opponents import RivalPair, Sides, sides_of
-from estragon.learn.policy import Policy
-from estragon.learn.recipe import Recipe
-from estragon.learn.rollout import Moments, Players, Question, Rollout
-from estragon.learn.self_play import Task
-from estragon.learn.tally import Episodes
 from estragon.live.brain import Decision, Hello, Outcome
 from estragon.live.episodes import EpisodeBook
 from estragon.live.trainer import Harvest
+from estragon.selfplay.kernels import Numbers
+from estragon.selfplay.opponents import RivalPair, Sides, sides_of
+from estragon.selfplay.policy import Policy
+from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.rollout import Moments, Players, Question, Rollout
+from estragon.selfplay.self_play import Task
+from estragon.selfplay.tally import Episodes
 from estragon.tag.arenas import Results
 from estragon.tag.rewards import TERMS
 from estragon.tag.roles import HIDER, SEEKER

@@ -18,12 +18,12 @@ from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from estragon.errors import UserError
 from estragon.live.conversation import Conversation, Counts, RefusedError
 from estragon.live.desk import Brains, Desk
 from estragon.live.door import Door, quiet_logger
 from estragon.live.limits import LARGEST_MESSAGE, PORT, Limits
 from estragon.live.messages import write_error
+from estragon.support.errors import UserError
 from estragon.tag.rules import Rules, load_rules
 
 HOST = "127.0.0.1"

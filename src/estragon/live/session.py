@@ -6,13 +6,13 @@ from pathlib import Path
 
 import torch
 
-from estragon.learn.metrics import Board, row_of
-from estragon.learn.recipe import Recipe
-from estragon.learn.run_folder import RunFolder
-from estragon.learn.self_play import SelfPlay, Task, Update
-from estragon.learn.session import Session
-from estragon.learn.threads import Threads
 from estragon.live.trainer import LiveTrainer
+from estragon.selfplay.metrics import Board, row_of
+from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.run_folder import RunFolder
+from estragon.selfplay.self_play import SelfPlay, Task, Update
+from estragon.selfplay.session import Session
+from estragon.selfplay.threads import Threads
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import load_policies
 from estragon.tag.roles import Role

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from estragon.learn.kernels import Numbers, decide_few
-from estragon.learn.policy import Policy
-from estragon.learn.recipe import Recipe
-from estragon.learn.rollout import Batch, Moments
-from estragon.learn.tally import Episodes
 from estragon.live.brain import Ask, Experience
 from estragon.live.json_episodes import JsonEpisodes
 from estragon.live.trainer import Harvest, LiveTrainer, no_moments
+from estragon.selfplay.kernels import Numbers, decide_few
+from estragon.selfplay.policy import Policy
+from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.rollout import Batch, Moments
+from estragon.selfplay.tally import Episodes
 from estragon.tag.observation import FORWARD
 from estragon.tag.roles import HIDER, ROLES, SEEKER
 

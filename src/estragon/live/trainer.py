@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from estragon.learn.league import Weights
-from estragon.learn.opponents import RivalPair
-from estragon.learn.policy import Policy
-from estragon.learn.ppo import Losses
-from estragon.learn.recipe import Recipe
-from estragon.learn.rollout import Batch, Moments
-from estragon.learn.self_play import SelfPlay, Task, Update
-from estragon.learn.tally import Episodes
+from estragon.selfplay.league import Weights
+from estragon.selfplay.opponents import RivalPair
+from estragon.selfplay.policy import Policy
+from estragon.selfplay.ppo import Losses
+from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.rollout import Batch, Moments
+from estragon.selfplay.self_play import SelfPlay, Task, Update
+from estragon.selfplay.tally import Episodes
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.roles import ROLES, Role
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 from estragon.tag.compile import kernel
 from estragon.tag.constants import (
     Constants,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 from estragon.tag import series, streams
 from estragon.tag.compile import inlined, kernel
 from estragon.tag.constants import constants_of, fan_of

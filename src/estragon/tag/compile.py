@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 try:
     import numba
 except ImportError as error:  # pragma: no cover - exercised in an environment without numba
-    from estragon.errors import UserError
+    from estragon.support.errors import UserError
 
     raise UserError("the embedded engine needs numba: pip install 'estragon[train]'") from error
 
-from estragon import paths
+from estragon.support import paths
 
 UNUSED_SEC = 30 * 24 * 3600.0
 

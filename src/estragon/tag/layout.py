@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from estragon import paths
-from estragon.errors import UserError
-from estragon.files import write_json
+from estragon.support import paths
+from estragon.support.errors import UserError
+from estragon.support.files import write_json
 from estragon.tag.rules import Rules
 from estragon.tag.schema import read_json
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 from estragon.tag.policy_files import load_policy
 from estragon.tag.roles import Role
 from estragon.tag.rules import Rules

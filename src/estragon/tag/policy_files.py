@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from estragon.errors import UserError
-from estragon.files import check_archive, write_whole
+from estragon.support.errors import UserError
+from estragon.support.files import check_archive, write_whole
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.roles import Role
 from estragon.tag.rules import Rules

@@ -1,6 +1,6 @@
 """Layouts made from a seed: different rooms to train and test in, none of which traps a spawn."""
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 from estragon.tag import streams
 from estragon.tag.layout import Box, Layout, check_layout
 from estragon.tag.rules import Rules

@@ -8,8 +8,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from estragon import paths
-from estragon.errors import UserError
+from estragon.support import paths
+from estragon.support.errors import UserError
 from estragon.tag.schema import read_json
 
 AGENTS = 2

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas
 from estragon.tag.faces import action_space, batch_info, begin, observation_space
 from estragon.tag.match import GOING_ON

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon import paths
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.locks import locked
+from estragon.support import paths
+from estragon.support.locks import locked
 
 GAMES = Path(__file__).parent / "games"
 ADDON = paths.godot_project() / "addons" / "godot_rl_agents"

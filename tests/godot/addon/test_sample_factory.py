@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks._incumbent import NEWEST_PYTHON
-from estragon import paths
 from estragon.godot.project import import_project
+from estragon.support import paths
 from tests.prove import Recorder, run_folder
 
 PACKAGES = ["godot-rl==0.8.2", "sample-factory==2.1.1", "torch==2.13.0"]

@@ -4,8 +4,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from estragon import paths
 from estragon.godot.project import import_project
+from estragon.support import paths
 from tests.godot.addon.peer import Peer, playing
 
 SCENE = "res://tag/train/TagTraining.tscn"

@@ -5,7 +5,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from estragon import paths
+from estragon.support import paths
 from tests.godot.addon.peer import playing, staged
 
 BUILD = paths.godot_project().parent / "scripts" / "build_addon.py"

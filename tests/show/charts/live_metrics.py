@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from estragon.learn.metrics import CONTRACT
+from estragon.selfplay.metrics import CONTRACT
 from tests.show.charts.run_folder import write_rows
 
 DECISIONS_PER_SEC = 20.0

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
 from estragon.show.charts.cross_play import read_cross_play
+from estragon.support.errors import UserError
 from tests.show.charts.run_folder import STAGES, played_stages
 
 

@@ -9,12 +9,12 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image, ImageColor
 
-from estragon.errors import UserError
 from estragon.show.charts.chart import COLOURS
 from estragon.show.charts.draw import draw_charts, draw_numbers
 from estragon.show.charts.paper import png_of
 from estragon.show.charts.runs import read_metrics, read_run
 from estragon.show.drawing.palette import HIDER, SEEKER
+from estragon.support.errors import UserError
 from tests.show.charts.live_metrics import write_live_metrics
 from tests.show.charts.run_folder import make_run, read_rows, write_rows
 

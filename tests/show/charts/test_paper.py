@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estragon.errors import UserError
 from estragon.show.charts.paper import (
     DPI,
     WIDTH_IN,
@@ -15,6 +14,7 @@ from estragon.show.charts.paper import (
     new_sheet,
     spread,
 )
+from estragon.support.errors import UserError
 
 SHARES = st.lists(st.floats(-1.0, 2.0), max_size=9)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
 from estragon.show.charts.draw import draw_matches, draw_seen
 from estragon.show.charts.places import CELLS_PER_M, Places
 from estragon.show.charts.places_of import places_of_logs, places_of_run
 from estragon.show.charts.runs import read_run
 from estragon.show.trajectories.trajectory import write_trajectory
+from estragon.support.errors import UserError
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layout

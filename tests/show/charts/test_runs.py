@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
 from estragon.show.charts.runs import Run, common_axis, read_metrics, read_run, sort_runs
 from estragon.show.charts.table import EPISODES, STEPS
+from estragon.support.errors import UserError
 from tests.show.charts.live_metrics import write_live_metrics
 from tests.show.charts.run_folder import read_rows, write_rows
 

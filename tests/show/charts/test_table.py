@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
 from estragon.show.charts.table import EPISODES, STEPS, read_table
+from estragon.support.errors import UserError
 
 
 def written(folder: Path, text: str) -> Path:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor
 
-from estragon.errors import UserError
 from estragon.show.drawing.motion import Motion, motion_of
 from estragon.show.drawing.palette import HIDER, SEEKER
 from estragon.show.drawing.scenery import view_of
@@ -17,6 +16,7 @@ from estragon.show.film.shots import Shot
 from estragon.show.film.top_down_renderer import TopDownRenderer, png_of, save_frame
 from estragon.show.frames.files import frame_path
 from estragon.show.trajectories.trajectory import write_trajectory
+from estragon.support.errors import UserError
 from estragon.tag.rules import Rules, load_rules
 from tests.show.staging import filmed, played, playground
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor
 
-from estragon.errors import UserError
 from estragon.show.drawing.palette import HIDER, SEEKER
 from estragon.show.film.compose import Composer, Film
 from estragon.show.film.encode import encode_film
@@ -16,6 +15,7 @@ from estragon.show.film.plan import Moment, Part, Quality, Scene, moments
 from estragon.show.film.shots import Shot
 from estragon.show.film.top_down_renderer import save_frame
 from estragon.show.frames.files import frame_path
+from estragon.support.errors import UserError
 
 SIZE, FPS = (960, 540), 10
 CHOSEN = "chosen from 64 matches; the seeker wins 33% of them"

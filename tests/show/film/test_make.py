@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from estragon.errors import UserError
-from estragon.locks import locked
-from estragon.progress import Progress
 from estragon.show.film import make
 from estragon.show.film import work as film_work
 from estragon.show.film.choice import Choice, find_match
@@ -21,6 +18,9 @@ from estragon.show.film.plan import Quality
 from estragon.show.film.shots import Shot
 from estragon.show.film.top_down_renderer import TopDownRenderer, save_frame
 from estragon.show.frames.files import frame_path
+from estragon.support.errors import UserError
+from estragon.support.locks import locked
+from estragon.support.progress import Progress
 from estragon.tag.bots import Bot
 from tests.show.staging import footage, played, playground, short_rules
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from estragon.errors import UserError
 from estragon.show.frames import encode
 from estragon.show.frames.encode import Mp4Writer, find_ffmpeg
+from estragon.support.errors import UserError
 from tests.show.staging import footage
 
 SIZE = (64, 48)

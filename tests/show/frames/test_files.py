@@ -10,8 +10,6 @@ import pytest
 from PIL import Image
 
 from estragon.cli import main
-from estragon.errors import UserError
-from estragon.files import write_json
 from estragon.godot.user_folders import app_userdata_roots
 from estragon.show.frames.files import (
     MANIFEST,
@@ -24,6 +22,8 @@ from estragon.show.frames.files import (
     read_manifest,
     remove_frames,
 )
+from estragon.support.errors import UserError
+from estragon.support.files import write_json
 from tests.show.frames.drawn_frames import SIZE, write_frames
 from tests.show.staging import footage
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from estragon.errors import UserError
 from estragon.show.frames import logged
 from estragon.show.frames.files import LOGS, MANIFEST, frame_path, frames_in
 from estragon.show.frames.live import record_live
 from estragon.show.frames.logged import HOLD_SEC, frame_times, render_frames
 from estragon.show.trajectories.trajectory import read_trajectory
+from estragon.support.errors import UserError
 from tests.show.frames.drawn_frames import SIZE, fake_godot, pixels
 from tests.show.logged_matches import log_matches
 

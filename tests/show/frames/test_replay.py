@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon import paths
 from estragon.cli import main
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.show.trajectories.trajectory import NOBODY, Trajectory, read_trajectory
+from estragon.support import paths
 from estragon.tag.observation import RAYS, VISIBLE
 
 TIMEOUT_SEC = 120.0

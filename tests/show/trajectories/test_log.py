@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
 from estragon.show.trajectories.anomalies import find_anomalies
 from estragon.show.trajectories.log import TrajectoryLog
 from estragon.show.trajectories.trajectory import Anomaly, read_trajectory
+from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import Bot
 from estragon.tag.matches import Outcomes, play_batches, play_matches

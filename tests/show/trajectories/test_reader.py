@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
 from estragon.show.trajectories import records as trajectory_records
 from estragon.show.trajectories.trajectory import Tagging, read_trajectory
+from estragon.support.errors import UserError
 from estragon.tag.layout import load_layout
 from estragon.tag.rules import load_rules
 from tests.show.logged_matches import log_matches, old_log, records, write_records

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estragon.errors import UserError
 from estragon.show.trajectories.trajectory import read_trajectory, write_trajectory
+from estragon.support.errors import UserError
 from estragon.tag.rules import load_rules
 from tests.show.logged_matches import log_matches, records
 from tests.tag.staging import with_episode

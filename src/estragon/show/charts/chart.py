@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from estragon.errors import UserError
 from estragon.show.charts.curves import Curve, exact_curve, noisy_curve
 from estragon.show.charts.panel import Panel
 from estragon.show.charts.paper import (
@@ -22,6 +21,7 @@ from estragon.show.charts.paper import (
 from estragon.show.charts.plan import Chart, Line, PanelPlan, one_line_a_panel
 from estragon.show.charts.runs import Kind
 from estragon.show.charts.table import Axis
+from estragon.support.errors import UserError
 
 COLOURS = (
     "#332288",

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from estragon.errors import UserError
-from estragon.files import write_whole
 from estragon.show.charts.chart import check_kinds, draw_chart
 from estragon.show.charts.columns import column_charts
 from estragon.show.charts.cross_play_chart import draw_cross_play
@@ -17,6 +15,8 @@ from estragon.show.charts.places_chart import draw_places
 from estragon.show.charts.places_of import Seen, places_of_run
 from estragon.show.charts.runs import Run, common_axis, read_run, sort_runs
 from estragon.show.charts.strength import elo_chart, strength_charts
+from estragon.support.errors import UserError
+from estragon.support.files import write_whole
 
 CROSS_PLAY, PLACES = "cross_play.png", "places.png"
 

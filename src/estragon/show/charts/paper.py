@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 
 WIDTH_IN, HEIGHT_IN, DPI = 12.0, 7.0, 100
 ROW_IN = 2.4

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from estragon.errors import UserError
 from estragon.show.charts.places import Places
 from estragon.show.charts.places_chart import Setting
 from estragon.show.trajectories.trajectory import Trajectory, read_trajectory
+from estragon.support.errors import UserError
 from estragon.tag.bots import Bot
 from estragon.tag.layout import Layout, load_layouts
 from estragon.tag.matches import play_matches

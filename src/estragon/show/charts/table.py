@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 
 
 class Axis(NamedTuple):

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageColor
 
-from estragon.files import write_whole
 from estragon.show.drawing.cube import Cube, draw_cube, draw_shadow
 from estragon.show.drawing.lettering import width_of, write
 from estragon.show.drawing.palette import HIDER, SEEKER
 from estragon.show.drawing.scenery import FLOOR, View, draw_scenery, view_of
 from estragon.show.drawing.shape import BLACK, RGB, WHITE, Shape, blend, rounded_square
 from estragon.show.trajectories.trajectory import Tagging, Trajectory
+from estragon.support.files import write_whole
 from estragon.tag.rules import AGENTS
 
 SIZE = (1080, 1220)

@@ -9,9 +9,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from estragon.errors import UserError
-from estragon.files import ensure_writable, write_whole
-from estragon.progress import Progress
 from estragon.show.film.choice import Choice, find_match
 from estragon.show.film.compose import Film
 from estragon.show.film.encode import encode_film
@@ -21,6 +18,9 @@ from estragon.show.film.renderers import Renderer
 from estragon.show.film.shots import Shot
 from estragon.show.film.work import ensure_room, key_of, work_folder
 from estragon.show.trajectories.trajectory import Trajectory, read_trajectory, records_of
+from estragon.support.errors import UserError
+from estragon.support.files import ensure_writable, write_whole
+from estragon.support.progress import Progress
 from estragon.tag.layout import Layout
 from estragon.tag.players import Player
 from estragon.tag.rules import Rules

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
-from estragon.errors import UserError
 from estragon.show.film.plan import Quality
 from estragon.show.film.shots import Shot
 from estragon.show.film.top_down_renderer import TopDownRenderer
+from estragon.support.errors import UserError
 
 RendererChoice = Literal["auto", "godot", "top-down"]
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from estragon.files import cannot_write
 from estragon.show.drawing.motion import Motion, motion_of
 from estragon.show.drawing.top_down import TopDown
 from estragon.show.film.plan import Quality
@@ -18,6 +17,7 @@ from estragon.show.film.shots import Shot
 from estragon.show.film.workers import in_order, workers
 from estragon.show.frames.files import UNFINISHED, frame_path
 from estragon.show.trajectories.trajectory import read_trajectory
+from estragon.support.files import cannot_write
 from estragon.tag.layout import Layout
 from estragon.tag.rules import Rules
 

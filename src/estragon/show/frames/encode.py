@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
-from estragon.errors import UserError
-from estragon.files import ensure_writable
+from estragon.support.errors import UserError
+from estragon.support.files import ensure_writable
 
 if TYPE_CHECKING:
     from PIL import Image

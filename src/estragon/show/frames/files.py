@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from estragon.errors import UserError
-from estragon.files import cannot_write
+from estragon.support.errors import UserError
+from estragon.support.files import cannot_write
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -4,13 +4,9 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from estragon import paths
-from estragon.errors import UserError
-from estragon.files import ensure_writable, write_json
 from estragon.godot.display import display
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.locks import locked
 from estragon.show.frames.files import (
     LOGS,
     MANIFEST,
@@ -21,6 +17,10 @@ from estragon.show.frames.files import (
     remove_unfinished,
 )
 from estragon.show.frames.window import STALL_SEC, check_picture, watch, words_of
+from estragon.support import paths
+from estragon.support.errors import UserError
+from estragon.support.files import ensure_writable, write_json
+from estragon.support.locks import locked
 from estragon.tag.rules import load_rules
 
 

@@ -9,15 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from estragon import paths
-from estragon.errors import UserError
-from estragon.files import cannot_write, ensure_writable, write_json
 from estragon.godot.display import display
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.godot.version import check_version
-from estragon.locks import locked
 from estragon.show.frames.files import (
     LOGS,
     MANIFEST,
@@ -31,6 +27,10 @@ from estragon.show.frames.files import (
 )
 from estragon.show.frames.window import STALL_SEC, check_picture, watch, words_of
 from estragon.show.trajectories.trajectory import Trajectory, read_trajectory
+from estragon.support import paths
+from estragon.support.errors import UserError
+from estragon.support.files import cannot_write, ensure_writable, write_json
+from estragon.support.locks import locked
 from estragon.tag.crew import available_cores
 from estragon.tag.roles import Role
 

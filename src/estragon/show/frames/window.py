@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from estragon.errors import UserError
 from estragon.godot.process import GodotProcess
+from estragon.support.errors import UserError
 
 STALL_SEC = 120.0
 """How long there may be no new frame."""

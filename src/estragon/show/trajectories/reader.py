@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from estragon.errors import UserError
 from estragon.show.trajectories.records import (
     FORMAT,
     EpisodeEnd,
@@ -26,6 +25,7 @@ from estragon.show.trajectories.trajectory import (
     Tagging,
     Trajectory,
 )
+from estragon.support.errors import UserError
 from estragon.tag.rules import AGENTS
 
 STANDING_MPS = 0.001

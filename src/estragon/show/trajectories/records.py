@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from estragon.errors import UserError
+from estragon.support.errors import UserError
 from estragon.tag.layout import Layout, load_layout
 from estragon.tag.rules import Positive, Rules, load_rules
 

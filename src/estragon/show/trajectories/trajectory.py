@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from estragon.files import write_new
 from estragon.show.trajectories.records import EpisodeStart, LoggedLayout, own_rules
+from estragon.support.files import write_new
 from estragon.tag.rules import RAY_CHANNELS, Rules
 
 AGENT_NAMES = ("Agent1", "Agent2")

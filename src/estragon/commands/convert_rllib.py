@@ -1,0 +1,55 @@
+"""`estragon convert rllib`: the policies of a checkpoint as ONNX files for games."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from estragon.support.errors import UserError
+from estragon.support.files import ensure_writable
+from estragon.support.options import optional
+
+
+@dataclasses.dataclass(frozen=True)
+class ConvertRllib:
+    """Write every policy of an RLlib checkpoint as ONNX, after comparing both."""
+
+    checkpoint_path: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="CHECKPOINT_PATH")]]
+    """A checkpoint, or the folder of a run, whose latest it is."""
+    output_dir: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="PATH")] = Path(
+        "onnx_exports"
+    )
+    """Where to write <policy>.onnx."""
+    policy: Annotated[str | None, optional("POLICY_ID")] = None
+    """The only policy to write."""
+    checkpoint_number: Annotated[int | None, optional("N")] = None
+    """Which checkpoint of a run."""
+    opset: int = 13
+    """The version of ONNX's operators, 9 to 17."""
+    ir_version: int = 9
+    """The version of the file format."""
+
+    def run(self) -> int:
+        """Convert."""
+        try:
+            from estragon.trainers.rllib.onnx_export import export_checkpoint
+            from estragon.trainers.rllib.ray_session import be_quiet
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("estragon"):
+                raise
+            raise UserError(
+                f"this needs {error.name}: pip install 'estragon[rllib,onnx]'"
+            ) from error
+        be_quiet()
+        ensure_writable(self.output_dir / "policy.onnx")
+        for path in export_checkpoint(
+            self.checkpoint_path,
+            self.output_dir,
+            policy=self.policy,
+            number=self.checkpoint_number,
+            opset=self.opset,
+            ir_version=self.ir_version,
+        ):
+            print(f"{path}: does what the policy does")
+        return 0

@@ -1,0 +1,55 @@
+"""Output as a training run has it, without training: for trying out who reads it."""
+
+import dataclasses
+import random
+import sys
+import time
+
+from estragon.support.errors import UserError
+from estragon.trainers.episodes import Episodes
+from estragon.trainers.metric_lines import iteration_metric, line_of, without_nan
+
+STEPS, EPISODES, LENGTH = 1_000, 20, 50
+POLICY = "shared_policy"
+
+
+@dataclasses.dataclass(frozen=True)
+class Demo:
+    """Print what a training run would print, made up, with every kind of line."""
+
+    iterations: int = 10
+    """How many."""
+    interval: float = 0.5
+    """Seconds between them."""
+    seed: int = 0
+    """Same seed, same numbers."""
+
+    def run(self) -> int:
+        """Print."""
+        if self.iterations < 0 or not 0.0 <= self.interval < float("inf"):
+            raise UserError("expected 0 or more --iterations, and an --interval in seconds")
+        chance = random.Random(self.seed)
+        print(f"demo: {self.iterations} iterations of made-up numbers, no game and no learning")
+        print("WARNING: a line on standard error", file=sys.stderr, flush=True)
+        for number in range(1, self.iterations + 1):
+            time.sleep(self.interval)
+            episodes = Episodes()
+            for _ in range(EPISODES):
+                reward = 100.0 * (1.0 - 0.8**number) + chance.gauss(0.0, 5.0)
+                episodes.add(reward, LENGTH, {"goals_scored": int(reward // 10)})
+            metric = iteration_metric(
+                iteration=number,
+                env_steps=number * STEPS,
+                agent_steps=number * STEPS,
+                env_steps_this_iter=STEPS,
+                time_this_iter_s=self.interval,
+                time_total_s=number * self.interval,
+                episodes={POLICY: episodes},
+                episodes_total=number * EPISODES,
+                learner={POLICY: {"policy_loss": -0.01, "vf_loss": 1.0 / number, "entropy": 1.0}},
+                checkpoints=0,
+            )
+            print(f"Episode {number * EPISODES}: reward={episodes.reward_mean:.1f}")
+            print(line_of(without_nan(metric)), flush=True)
+        print("demo: done", flush=True)
+        return 0

@@ -1,0 +1,113 @@
+"""`estragon film`: the video of a training run."""
+
+import dataclasses
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from estragon.support.options import optional
+from estragon.support.progress import Progress
+
+if TYPE_CHECKING:
+    from estragon.selfplay.run_folder import RunFolder
+    from estragon.show.film.make import Made
+
+TELL_EVERY_SEC = 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class MakeFilm:
+    """Make the video of a training run: untrained, several stages, final."""
+
+    run_name: Annotated[str | None, optional("RUN", "run")] = None
+    """The run: its folder or its id; the latest if not given."""
+    quality: Literal["low", "high"] = "low"
+    """low: 960 × 540 at 30 frames a second, in minutes; high: 1920 × 1080 at 60."""
+    renderer: Literal["auto", "godot", "top-down"] = "auto"
+    """Who draws: Godot, in 3D, or a flat view from above; auto takes Godot where it can draw."""
+    output: Annotated[Path | None, optional("FILE")] = None
+    """The MP4; by default learn_progress-<time>.mp4 in this folder."""
+    overwrite: bool = False
+    """Replace the output if it is there already."""
+    keep_frames: bool = False
+    """Leave the drawn frames in the run's folder."""
+
+    def run(self) -> None:
+        """Make it, and tell."""
+        from estragon.show.film.kept_run import find_run
+
+        folder = find_run(self.run_name)
+        output = film_name(Path()) if self.output is None else self.output
+        begun = time.monotonic()
+        with Progress(TELL_EVERY_SEC) as progress:
+            try:
+                made = film_run(
+                    folder,
+                    output,
+                    progress,
+                    quality=self.quality,
+                    renderer=self.renderer,
+                    overwrite=self.overwrite,
+                    keep_frames=self.keep_frames,
+                )
+            except KeyboardInterrupt:
+                print("what is drawn is kept: the same command goes on", file=sys.stderr)
+                raise
+        _tell(output, made, time.monotonic() - begun, kept=self.keep_frames)
+
+
+def film_name(folder: Path) -> Path:
+    """The name of a film that is begun now."""
+    return folder / f"learn_progress-{time.strftime('%Y%m%d-%H%M%S')}.mp4"
+
+
+def film_run(
+    folder: "RunFolder",
+    output: Path,
+    progress: Progress,
+    *,
+    quality: Literal["low", "high"],
+    renderer: Literal["auto", "godot", "top-down"],
+    overwrite: bool = False,
+    keep_frames: bool = False,
+) -> "Made":
+    """Film a run."""
+    from estragon.show.film.filmed_run import read_run
+    from estragon.show.film.make import Script, make_film
+    from estragon.show.film.plan import QUALITIES
+    from estragon.show.film.renderers import choose_renderer
+
+    run = read_run(folder)
+    script = Script(
+        run=run.facts,
+        stages=run.stages,
+        policies=run.digest,
+        rules=run.task.rules,
+        layouts=run.task.layouts,
+        quality=QUALITIES[quality],
+        renderer=choose_renderer(renderer, progress.say),
+    )
+    return make_film(
+        script,
+        output,
+        folder=folder.path,
+        progress=progress,
+        overwrite=overwrite,
+        keep_frames=keep_frames,
+    )
+
+
+def _tell(output: Path, made: "Made", spent_sec: float, *, kept: bool) -> None:
+    megabytes = output.stat().st_size / 1e6
+    print(
+        f"wrote {output}: {made.film_sec:.1f} s of film, {made.frames} frames, {megabytes:.1f} MB"
+    )
+    print(
+        f"{made.drawn} frames drawn, {spent_sec:.0f} s of work: "
+        f"{spent_sec / made.film_sec:.1f} s for each second of film"
+    )
+    print(f"the drawn frames are in {made.work}" if kept else "the drawn frames are removed again")
+    others = [path for path in made.work.parent.iterdir() if path.is_dir() and path != made.work]
+    if others:
+        print(f"frames of other films are still in {made.work.parent}: {len(others)}")

@@ -1,0 +1,122 @@
+"""`estragon plot`: the charts of training runs."""
+
+import dataclasses
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from estragon.support.errors import UserError
+from estragon.support.options import optional
+
+if TYPE_CHECKING:
+    from estragon.show.charts.draw import Pictures
+    from estragon.show.charts.runs import Run
+
+LOGS = Path("trainer", "logs")
+LATEST_RUN = LOGS / "latest_run.txt"
+"""A file with one line: the folder of the newest run."""
+
+Paths = Annotated[tuple[tuple[Path, ...], ...], tyro.conf.UseAppendAction]
+"""Given one after the other, or the option again for each."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DrawCharts:
+    """Draw the charts of training runs: reward, length, wins, strength, losses, places.
+
+    Several runs are drawn into the same charts: repeats of the same thing as their mean and the
+    span between the lowest and the highest, others beside each other.
+    """
+
+    run_folders: Annotated[Paths, optional("DIR [DIR ...]", "run")] = ()
+    """Folders of runs; by default the newest, as trainer/logs/latest_run.txt names it."""
+    metrics: Annotated[Paths, optional("FILE [FILE ...]")] = ()
+    """Files of metrics alone, such as live training writes: one row an episode."""
+    trajectories: Annotated[Path | None, optional("DIR")] = None
+    """Draw where the agents were in the matches logged here (*.jsonl)."""
+    output: Path = Path("charts")
+    """The folder for the pictures; those of the same names are replaced."""
+
+    def run(self) -> None:
+        """Draw, write, and list what was written."""
+        if importlib.util.find_spec("matplotlib") is None:
+            raise UserError("charts need matplotlib: pip install 'estragon[train]'")
+        from estragon.show.charts.draw import draw_matches, draw_numbers, draw_seen
+        from estragon.show.charts.places_of import places_of_logs
+
+        seen = None if self.trajectories is None else places_of_logs(self.trajectories)
+        runs = self._runs()
+        pictures = [draw_numbers(runs)] if runs else []
+        if runs:
+            _check_numbers(runs, pictures[0])
+        pictures.append(draw_matches(runs) if seen is None else draw_seen(seen))
+        _tell_notes(runs)
+        for some in pictures:
+            self._write(some)
+
+    def _runs(self) -> "list[Run]":
+        from estragon.show.charts.runs import read_metrics, read_run
+
+        folders = [run_folder(folder) for group in self.run_folders for folder in group]
+        files = [file for group in self.metrics for file in group]
+        if not (folders or files or self.trajectories):
+            if not LATEST_RUN.exists() and (LOGS / "metrics.csv").exists():
+                files = [LOGS / "metrics.csv"]
+            else:
+                folders = [latest_run()]
+        return [*(read_run(folder) for folder in folders), *(read_metrics(file) for file in files)]
+
+    def _write(self, pictures: "Pictures") -> None:
+        from estragon.show.charts.draw import write_picture
+
+        for name, figure in pictures.figures.items():
+            path = self.output / name
+            done = "replaced" if path.exists() else "wrote"
+            print(f"{done} {write_picture(path, figure)}")
+        reasons: dict[str, list[str]] = {}
+        for name, reason in pictures.missing.items():
+            old = " (the one there stays as it is)" if (self.output / name).exists() else ""
+            reasons.setdefault(reason, []).append(f"{name}{old}")
+        for reason, names in reasons.items():
+            print(f"left out {', '.join(names)}: {reason}", file=sys.stderr)
+
+
+def run_folder(folder: Path) -> Path:
+    """The folder of a run, or of the newest run in a folder that training wrote into."""
+    pointer = folder / LATEST_RUN
+    if not (folder / "metrics.csv").exists() and pointer.exists():
+        return latest_run(pointer)
+    return folder
+
+
+def latest_run(pointer: Path = LATEST_RUN) -> Path:
+    """The folder that `latest_run.txt` names, absolute or from where that file lies."""
+    try:
+        named = pointer.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"no run given and no {pointer} to name one; give --run DIR") from error
+    if not named or "\n" in named:
+        raise UserError(f"{pointer}: expected one line, the folder of a run; or give --run DIR")
+    return pointer.parent / named
+
+
+def _check_numbers(runs: "Sequence[Run]", pictures: "Pictures") -> None:
+    """Say what is wrong with files of which nothing can be drawn."""
+    if pictures.figures:
+        return
+    table = runs[0].metrics
+    if table.notes:
+        raise UserError(f"{table.path} has nothing but NaN to draw; the first: {table.notes[0]}")
+    known = ", ".join(table.names[:8])
+    raise UserError(f"{table.path} has no numbers to draw in its columns {known} …")
+
+
+def _tell_notes(runs: "Sequence[Run]") -> None:
+    for run in runs:
+        for table in run.tables:
+            for note in table.notes:
+                print(f"note: {note}", file=sys.stderr)

@@ -1,0 +1,110 @@
+"""`estragon serve`: the server that games connect to: it learns, plays a policy, or at random."""
+
+import dataclasses
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from estragon.live.brain import Brain
+from estragon.live.brains import PolicyBrain, RandomBrain
+from estragon.live.desk import Brains
+from estragon.live.limits import PORT
+from estragon.live.logs import logging_to
+from estragon.live.server import HOST, LiveServer
+from estragon.support.errors import UserError
+from estragon.support.options import optional
+from estragon.tag.policy_files import load_policies
+from estragon.tag.rules import load_rules
+
+if TYPE_CHECKING:
+    from estragon.commands.live import Live
+
+REPORT_SEC = 10.0
+POLL_SEC = 0.2
+
+
+@dataclasses.dataclass(frozen=True)
+class Serve:
+    """Answer games that connect by WebSocket: what should their agents do?"""
+
+    port: int = PORT
+    """Where to listen, on this machine only; 0 for any free port."""
+    learn: bool = False
+    """Learn from games that train, from --policy on if it is given, or else from trainer/policy.pt
+    if it is there; needs estragon[train]."""
+    policy: Annotated[Path | None, optional("FILE")] = None
+    """Play this policy (.npz, or .pt where torch is installed); by default trainer/policy.npz if
+    it is there."""
+    random: bool = False
+    """Play at random."""
+    seed: int = 0
+    """Of what is random: same seed, same actions."""
+    seconds: Annotated[float | None, optional("SECONDS")] = None
+    """Stop after so long; by default only Ctrl-C stops it."""
+    output: Path = Path()
+    """The folder whose trainer/ has the policy, and logs/server.log."""
+
+    def run(self) -> int:
+        """Serve until the time is over."""
+        if self.seed < 0:
+            raise UserError(f"--seed: expected 0 or more, got {self.seed}")
+        if self.seconds is not None and self.seconds <= 0.0:
+            raise UserError(f"--seconds: expected more than 0, got {self.seconds}")
+        if self.learn:
+            return self._learning().run()
+        make, what = self._brain_maker()
+        log_file = self.output / "trainer" / "logs" / "server.log"
+        with (
+            logging_to(log_file) as log,
+            LiveServer(Brains(make), port=self.port, log=log) as server,
+        ):
+            log.info("listening on ws://%s:%d: %s", HOST, server.port, what)
+            self._watch(server, log)
+        return 0
+
+    def _learning(self) -> "Live":
+        from estragon.commands.live import FOR_EVER_SEC, Live
+
+        if self.random:
+            raise UserError("--random and --learn: choose one")
+        usual = self.output / "trainer" / "policy.pt"
+        return Live(
+            "seeker",
+            seconds=self.seconds or FOR_EVER_SEC,
+            warm_start=self.policy or (usual if usual.is_file() else None),
+            seed=self.seed,
+            port=self.port,
+            godot=False,
+            output=self.output,
+        )
+
+    def _brain_maker(self) -> tuple[Callable[[int], Brain], str]:
+        """Who makes a brain for an observation size, and what it plays."""
+        if self.random and self.policy is not None:
+            raise UserError("--random and --policy: choose one")
+        path = self.policy or self.output / "trainer" / "policy.npz"
+        substitute = RandomBrain(self.seed)
+        if self.random or (self.policy is None and not path.is_file()):
+            why = "" if self.random else f"; there is no {path}"
+            return lambda _: RandomBrain(self.seed), f"{substitute.describe()}{why}"
+        rules = load_rules()
+        trained = PolicyBrain(load_policies(path, rules), rules, substitute)
+        ours = rules.observation.size
+        return (
+            lambda size: trained if size == ours else RandomBrain(self.seed),
+            trained.describe(),
+        )
+
+    def _watch(self, server: LiveServer, log: logging.Logger) -> None:
+        start = reported = time.monotonic()
+        decisions = 0
+        while self.seconds is None or time.monotonic() - start < self.seconds:
+            time.sleep(POLL_SEC)
+            server.check()
+            if (passed := time.monotonic() - reported) >= REPORT_SEC:
+                made = server.counts.decisions - decisions
+                if made or server.clients:
+                    log.info("clients: %d, decisions/s: %.0f", server.clients, made / passed)
+                reported, decisions = reported + passed, decisions + made

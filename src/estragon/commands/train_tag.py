@@ -1,0 +1,161 @@
+"""`estragon train tag`: teach a seeker and a hider, and leave what a person wants to look at."""
+
+import contextlib
+import dataclasses
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from estragon import __version__
+from estragon.selfplay.recipe import Recipe
+from estragon.support.errors import UserError
+from estragon.support.files import ensure_writable
+from estragon.support.interrupts import deferred_interrupts
+from estragon.support.locks import locked
+from estragon.support.options import optional
+
+if TYPE_CHECKING:
+    import torch
+
+    from estragon.selfplay.self_play import Task
+    from estragon.selfplay.session import Session
+    from estragon.tag.rules import Rules
+
+STEPS = 30_000_000
+PROBE_STEPS = 1_500_000
+INTERRUPTED = 130
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainTag:
+    """Train a seeker and a hider by self-play on the embedded engine."""
+
+    steps: int = STEPS
+    """Budget: agent-steps to learn from, both roles together."""
+    role: Literal["seeker", "hider", "both"] = "both"
+    """Who learns."""
+    opponent: Annotated[str | None, optional("WHO")] = None
+    """league (earlier selves and bots; for both roles), bot:NAME, or a policy file; by default
+    league for both roles, and for one role the bot that plays the other."""
+    rules: Annotated[str | None, optional("NAME")] = None
+    """seek (a tag ends the match) or transfer (a tag hands over the role); by default as in
+    rules.json."""
+    rules_file: Annotated[Path | None, optional("FILE")] = None
+    """A rules file to play by instead of the game's own."""
+    rewards: Annotated[str | None, optional("NAME")] = None
+    """The reward profile; by default as in rules.json."""
+    layout: Annotated[str | None, optional("LAYOUT")] = None
+    """A layout's name, a .json file, random:SEED, random:FIRST-LAST, or several with commas
+    between, one drawn for every episode; the game's default if not given."""
+    seed: int = 0
+    """Same seed, same run."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where updates are computed; auto takes the CPU, which is faster for networks this small."""
+    resume: bool = False
+    """Go on with the latest run, or with --run-id, to the same bits; only --output, --film,
+    --probe-steps count besides."""
+    run_id: Annotated[str | None, optional("ID")] = None
+    """The run to resume."""
+    output: Path = Path()
+    """The folder for trainer/, charts/ and the film."""
+    film: bool = True
+    """Make a quick film: a match of each of five stages of the training, from above."""
+    probe_steps: int = PROBE_STEPS
+    """How long a newcomer may study each finished policy, to see how far it can be exploited; 0
+    leaves it out."""
+    recipe: tyro.conf.OmitArgPrefixes[Recipe] = dataclasses.field(default_factory=Recipe)
+
+    def run(self) -> int:
+        """Train, judge, draw, film, and tell."""
+        from estragon.selfplay.display import Display
+        from estragon.show.training_end import finish
+
+        with contextlib.ExitStack() as alone:
+            session = self._session(alone)
+            self._tell_start(session)
+            with Display(session) as display, deferred_interrupts(display.say) as stop:
+                finished = session.run(display, stop)
+            if not finished:
+                print(
+                    f"stopped at {session.trainer.agent_steps:,} of {session.budget:,} steps; "
+                    f"everything is saved: --resume goes on",
+                    file=sys.stderr,
+                )
+                return INTERRUPTED
+            finish(session, film=self.film, probe_steps=self.probe_steps)
+        return 0
+
+    def _session(self, alone: contextlib.ExitStack) -> "Session":
+        from estragon.selfplay.run_folder import RunFolder
+        from estragon.selfplay.session import Session, start_session
+        from estragon.selfplay.threads import choose_threads
+
+        if self.probe_steps < 0:
+            raise UserError(f"--probe-steps: expected 0 or more, got {self.probe_steps}")
+        ensure_writable(self.output / "trainer" / "policy.pt")
+        if self.resume:
+            folder = RunFolder.find(self.output, self.run_id or "latest")
+            alone.enter_context(locked(folder.lock, timeout_sec=0.0))
+            return Session.resume(folder, None)
+        if self.run_id is not None:
+            raise UserError(f"--run-id {self.run_id}: only together with --resume")
+        session = start_session(
+            self.output, self._task(), self.recipe, self.steps, self._device(), choose_threads
+        )
+        alone.enter_context(locked(session.folder.lock, timeout_sec=0.0))
+        rules_file = None if self.rules_file is None else str(self.rules_file.absolute())
+        session.write_metadata(_about_here(self.layout) | {"rules_file": rules_file})
+        session.folder.mark_latest()
+        return session
+
+    def _task(self) -> "Task":
+        from estragon.selfplay.opponents import LEAGUE, fixed_rivals, resolve_opponent
+        from estragon.selfplay.self_play import Task
+        from estragon.tag.arenas import SEEDS
+        from estragon.tag.layout import load_layouts
+        from estragon.tag.rules import load_rules
+
+        rules: Rules = load_rules(self.rules_file, rules=self.rules, rewards=self.rewards)
+        if not 0 <= self.seed < SEEDS // 4:
+            raise UserError(f"--seed: expected 0 to {SEEDS // 4 - 1}, got {self.seed}")
+        opponent = resolve_opponent(self.opponent, self.role, rules)
+        if opponent != LEAGUE:
+            fixed_rivals(opponent, self.role, rules)  # complain before anything is made
+        layouts = load_layouts(self.layout or rules.layout, rules)
+        return Task(rules, layouts, self.seed, self.role, opponent)
+
+    def _device(self) -> "torch.device":
+        import torch
+
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise UserError("--device cuda: torch sees no CUDA here; say --device cpu")
+        return torch.device("cuda" if self.device == "cuda" else "cpu")
+
+    def _tell_start(self, session: "Session") -> None:
+        went_on = f", going on at {session.trainer.agent_steps:,} steps" if self.resume else ""
+        threads = session.threads
+        print(
+            f"run {session.folder.run_id}: {session.task.role} against {session.task.opponent}, "
+            f"seed {session.task.seed}, {session.budget:,} steps on {session.device} "
+            f"({threads.workers} workers × {threads.torch_threads} torch threads){went_on}",
+            file=sys.stderr,
+        )
+
+
+def _about_here(layout: str | None) -> dict[str, Any]:
+    import numpy as np
+    import torch
+
+    return {
+        "layout": layout,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "estragon": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+    }

@@ -1,0 +1,207 @@
+"""`estragon collect-debug`: what somebody who looks for a fault needs, in one folder."""
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from estragon.godot.user_folders import own_folders
+from estragon.judge.machine_report import report_machine
+from estragon.judge.redact import Redactor
+from estragon.support import paths
+from estragon.support.errors import UserError
+from estragon.support.files import write_new
+from estragon.support.options import optional
+
+LOGS = Path("trainer", "logs")
+RUN_FILES = ("metrics.csv", "metadata.json", "strength.csv", "cross_play.json", "summary.json")
+POLICIES = ("policy", "policy_seeker", "policy_hider")
+LARGEST_TEXT, LARGEST_LOG, LARGEST_POLICY = 4 * 2**20, 2**18, 16 * 2**20
+LARGEST_CHART, LARGEST_VIDEO = 4 * 2**20, 32 * 2**20
+"""Bytes; of longer text the end is kept, a larger binary file is left out."""
+ALL_CHARTS, ALL_VIDEOS = 16 * 2**20, 64 * 2**20
+"""Bytes of all files of a kind; the newest are kept."""
+NEWEST_LOGS, NEWEST_TRAJECTORIES = 8, 5
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectDebug:
+    """Put versions, settings, metrics, policies, logs, matches, charts and films into one folder.
+
+    Secrets are taken out. What is missing is said, and never an error.
+    """
+
+    dest: Annotated[Path | None, tyro.conf.Positional, optional("DEST")] = None
+    """The folder; by default debug/<time>. What lies there already stays as it is."""
+    server_log: Annotated[Path | None, optional("FILE")] = None
+    """A log of the server to take along."""
+    godot_log: Annotated[Path | None, optional("FILE")] = None
+    """A log of Godot to take along."""
+
+    def run(self) -> None:
+        """Collect, and say what was found."""
+        folder = self.dest or Path("debug", time.strftime("%Y%m%d-%H%M%S"))
+        bundle = collect(folder, {"server": self.server_log, "godot": self.godot_log})
+        size = sum(path.stat().st_size for path in bundle.written)
+        print(f"collected {len(bundle.written)} files, {size / 1e6:.1f} MB, in {folder}")
+        for line in bundle.missing:
+            print(line)
+
+
+class Bundle:
+    """A folder that is being filled.
+
+    Args:
+        folder: made if it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.redactor = Redactor(os.environ)
+        self.written: list[Path] = []
+        self.missing: list[str] = []
+        """What could not be taken along, and why, a line each."""
+
+    def add_text(self, source: Path, name: str, most: int = LARGEST_TEXT) -> None:
+        """A text file, without secrets; of a long one the first line and the end."""
+
+        def read() -> bytes:
+            text, left_out = _ends_of(source, most)
+            if left_out:
+                self.missing.append(f"cut: {source}: {left_out} bytes after its first line")
+            return self.redactor.clean(text).encode()
+
+        self._add(source, name, read)
+
+    def add_binary(self, source: Path, name: str, most: int) -> int:
+        """A file as it is, unless it is larger than `most` bytes; returns the bytes added."""
+
+        def read() -> bytes:
+            if (size := source.stat().st_size) > most:
+                raise UserError(f"{size / 2**20:.1f} MB, at most {most / 2**20:.4g} MB fit")
+            return source.read_bytes()
+
+        before = len(self.written)
+        self._add(source, name, read)
+        return sum(path.stat().st_size for path in self.written[before:])
+
+    def add_newest_binaries(
+        self, files: Iterable[Path], kind: str, *, each: int, together: int
+    ) -> None:
+        """Files as they are, the newest first, as long as all of them fit."""
+        for path in _newest_first(files):
+            together -= self.add_binary(path, f"{kind}/{path.name}", min(each, together))
+
+    def _add(self, source: Path, name: str, read: Callable[[], bytes]) -> None:
+        if source.absolute().is_relative_to(self.folder.absolute()):
+            return  # it lies there already
+        try:
+            if source.is_file():
+                self.written.append(write_new(self.folder / name, read()))
+            else:
+                self.missing.append(f"not found: {source}")
+        except (OSError, UserError) as error:
+            self.missing.append(f"not taken along: {source}: {error}")
+
+
+def collect(folder: Path, extra_logs: dict[str, Path | None], root: Path = Path()) -> Bundle:
+    """Fill a folder with what is found from `root` on; `metadata.txt` comes last and lists it."""
+    bundle = Bundle(folder)
+    run = _latest_run(root)
+    for name in RUN_FILES:
+        bundle.add_text(run / name, f"run/{name}")
+    for policy in POLICIES:
+        for suffix in (".npz", ".pt"):
+            name = f"{policy}{suffix}"
+            bundle.add_binary(root / "trainer" / name, f"policies/{name}", LARGEST_POLICY)
+    for what, log in extra_logs.items():
+        if log is not None:
+            bundle.add_text(log, f"logs/{what}.log", LARGEST_LOG)
+    _add_newest(bundle, _logs_near(folder, root), NEWEST_LOGS, "logs", LARGEST_LOG)
+    matches = paths.trajectories_folder().glob("*.jsonl")
+    _add_newest(bundle, matches, NEWEST_TRAJECTORIES, "trajectories", LARGEST_TEXT)
+    _add_pictures(bundle, root)
+    _write_metadata(bundle, run)
+    return bundle
+
+
+def _add_newest(bundle: Bundle, files: Iterable[Path], most: int, kind: str, size: int) -> None:
+    newest = _newest_first(files)
+    for path in newest[:most]:
+        bundle.add_text(path, f"{kind}/{path.name}", size)
+    if not newest:
+        bundle.missing.append(f"not found: any {kind}")
+
+
+def _add_pictures(bundle: Bundle, root: Path) -> None:
+    """Charts, films of training, and videos made of frames and of matches."""
+    data = paths.data_root()
+    videos = [*data.glob("*.mp4"), *paths.trajectories_folder().glob("*.mp4")]
+    kinds = {
+        "charts": ((root / "charts").glob("*.png"), LARGEST_CHART, ALL_CHARTS),
+        "films": (root.glob("learn_progress-*.mp4"), LARGEST_VIDEO, ALL_VIDEOS),
+        "encodes": (videos, LARGEST_VIDEO, ALL_VIDEOS),
+    }
+    for kind, (found, each, together) in kinds.items():
+        if files := list(found):
+            bundle.add_newest_binaries(files, kind, each=each, together=together)
+        else:
+            bundle.missing.append(f"not found: any {kind}")
+
+
+def _logs_near(folder: Path, root: Path) -> list[Path]:
+    """Logs of training here and, as the game keeps them itself, of the game."""
+    logs = [*(root / LOGS).rglob("*.log"), *(root / "debug").glob("*/*.log")]
+    for game in own_folders(os.environ):
+        logs += (game / "logs").glob("*.log")
+    return [log for log in logs if not log.absolute().is_relative_to(folder.absolute())]
+
+
+def _latest_run(root: Path) -> Path:
+    """The folder of the newest run; without a pointer to one, that of the newest metrics."""
+    logs = root / LOGS
+    try:
+        named = (logs / "latest_run.txt").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return logs
+    return logs / named if named and "\n" not in named else logs
+
+
+def _write_metadata(bundle: Bundle, run: Path) -> None:
+    lines = [*report_machine(bundle.redactor), f"run: {run}", "files:"]
+    lines += [f"  {path.relative_to(bundle.folder)}" for path in bundle.written]
+    lines += bundle.missing
+    text = "\n".join(lines) + "\n"
+    data = text.encode(errors="backslashreplace")
+    bundle.written.append(write_new(bundle.folder / "metadata.txt", data))
+
+
+def _newest_first(files: Iterable[Path]) -> list[Path]:
+    return [path for _, path in sorted(((_changed(path), path) for path in files), reverse=True)]
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _ends_of(source: Path, most: int) -> tuple[str, int]:
+    """The text of a file, and how many bytes are left out of the middle of a long one.
+
+    Its first line, which may name columns, and its end are kept.
+    """
+    size = source.stat().st_size
+    with source.open("rb") as stream:
+        first = stream.readline(most // 2)
+        if size > most:
+            stream.seek(size - most // 2)
+            stream.readline()  # most likely half a line
+        left_out = stream.tell() - len(first)
+        text = first + stream.read(most)
+    return text.decode(errors="replace"), left_out

@@ -1,0 +1,45 @@
+"""How an option that may be left out looks in a verb's `--help`, and options by environment."""
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import tyro
+
+from estragon.support.errors import UserError
+
+T = TypeVar("T")
+ON, OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
+
+
+def optional(metavar: str, name: str | None = None) -> Any:
+    """Shown as `--option METAVAR`, without a default that says nothing."""
+    return tyro.conf.arg(name=name, metavar=metavar, help_behavior_hint="(optional)")
+
+
+def switched_on(variable: str) -> bool:
+    """Whether an environment variable, such as AI_LOG_TRAJECTORIES, switches something on."""
+    value = os.environ.get(variable, "")
+    if value.lower() in ON:
+        return True
+    if value.lower() in OFF:
+        return False
+    raise UserError(f"{variable}: expected 1 or 0, got '{value}'")
+
+
+def from_environment(option: T | None, variable: str, usual: T, read: Callable[[str], T]) -> T:
+    """An option; where it was not given, what an environment variable says, or what is usual."""
+    if option is not None:
+        return option
+    value = os.environ.get(variable, "")
+    try:
+        return read(value) if value else usual
+    except ValueError:
+        raise UserError(f"{variable}: expected a number, got '{value}'") from None
+
+
+def check_span(name: str, value: float | None, least: float, most: float | None = None) -> None:
+    """Refuse a number that is out of bounds; one that was not given is fine."""
+    if value is not None and not least <= value <= (float("inf") if most is None else most):
+        span = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
+        raise UserError(f"{name}: expected {span}, got {value}")

@@ -1,0 +1,41 @@
+"""Games that are programs of their own, to be given as `env_path`."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.godot.addon.peer import games_of_this_run, staged
+
+if sys.platform == "win32":
+    collect_ignore_glob = ["test_*.py"]  # they stage shell scripts and signals
+
+PEERS = Path(__file__).with_name("peers")
+
+
+@pytest.fixture
+def old_game(tmp_path: Path) -> Path:
+    """A game of version 0.7, in a folder with a space in its name."""
+    return program(tmp_path, "old_game")
+
+
+@pytest.fixture
+def new_game(tmp_path: Path) -> Path:
+    """A game that speaks binary1, in a folder with a space in its name."""
+    return program(tmp_path, "new_game")
+
+
+def program(folder: Path, name: str) -> Path:
+    """A peer as an executable."""
+    path = folder / "my games" / name
+    path.parent.mkdir(exist_ok=True)
+    root, python = PEERS.parents[2], sys.executable
+    path.write_text(f'#!/bin/sh\nPYTHONPATH="{root}" exec "{python}" "{PEERS / name}.py" "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture(scope="session")
+def counter(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
+    """The counter game of the addon's tests with the addon in it, in a folder with a space."""
+    return staged("counter", games_of_this_run(tmp_path_factory))

@@ -1,5 +1,0 @@
-"""Jobs are tested as learning is: with one torch thread in the process of the tests."""
-
-from tests.learn.conftest import one_torch_thread
-
-__all__ = ["one_torch_thread"]

@@ -1,0 +1,114 @@
+"""A `.onnx` file in a project is a resource, and plays in a game that was exported."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from estragon.godot.find import require_godot
+from estragon.godot.process import GodotProcess
+from estragon.godot.project import import_project
+from estragon.support import paths
+from tests.onnx.networks import export
+
+TIMEOUT_SEC = 120.0
+ADDON = Path("addons/godot_rl_agents")
+PROJECT = """\
+config_version=5
+
+[application]
+
+config/name="Staged"
+run/main_scene="res://main.tscn"
+
+[editor_plugins]
+
+enabled=PackedStringArray("res://addons/godot_rl_agents/plugin.cfg")
+"""
+SCENE = """\
+[gd_scene load_steps=2 format=3]
+
+[ext_resource type="Script" path="res://main.gd" id="1"]
+
+[node name="Main" type="Node"]
+script = ExtResource("1")
+"""
+MAIN = """\
+extends Node
+
+
+func _ready() -> void:
+	var model: GodotRLModel = GodotRLModel.new()
+	var wrapped: ONNXModel = ONNXModel.new("res://policies/policy.onnx", 1)
+	var is_loaded: bool = model.load("res://policies/policy.onnx")
+	var resource: Resource = load("res://policies/policy.onnx")
+	is_loaded = is_loaded and GodotRLModel.new().load_resource(resource)
+	var obs: PackedFloat32Array = []
+	obs.resize(12)
+	obs.fill(0.5)
+	var there: bool = FileAccess.file_exists("res://policies/policy.onnx")
+	var found: Dictionary = wrapped.run_inference({"obs": Array(obs)}, 1.0)
+	var same: bool = found["output"] == Array(model.predict(obs)["output"])
+	print("played ", is_loaded, " raw ", there, " same ", same, " ", model.error)
+	get_tree().quit()
+"""
+PRESETS = """\
+[preset.0]
+
+name="Linux"
+platform="Linux"
+runnable=true
+export_filter="all_resources"
+export_path="game.pck"
+
+[preset.0.options]
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A game with the addon, a policy of two files, and nothing else."""
+    folder = tmp_path_factory.mktemp("game")
+    shutil.copytree(paths.godot_project() / ADDON, folder / ADDON)
+    files = {
+        Path("project.godot"): PROJECT,
+        Path("main.tscn"): SCENE,
+        Path("main.gd"): MAIN,
+        Path("export_presets.cfg"): PRESETS,
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (folder / "policies").mkdir()
+    export("gru", folder / "policies" / "policy.onnx", dynamo=False, opset=13)
+    return import_project(folder)
+
+
+def run(folder: Path, *words: str | Path) -> list[str]:
+    with GodotProcess(["--headless", *words], folder=folder, godot=require_godot()) as process:
+        process.wait("its end", TIMEOUT_SEC)
+        return process.lines()
+
+
+@pytest.mark.slow
+def test_a_model_is_imported_and_plays(project: Path, tmp_path: Path) -> None:
+    assert (project / "policies" / "policy.onnx.import").is_file()
+    lines = run(tmp_path, "--path", project)
+    assert any(line.startswith("played true raw true same true") for line in lines), lines
+
+
+@pytest.mark.slow
+def test_an_exported_game_plays_with_it(project: Path, tmp_path: Path) -> None:
+    pack = tmp_path / "game.pck"
+    said = run(tmp_path, "--path", project, "--export-pack", "Linux", pack)
+    assert pack.is_file(), said
+    lines = run(tmp_path, "--main-pack", pack)
+    assert any(line.startswith("played true raw false same true") for line in lines), lines
+
+
+@pytest.mark.slow
+def test_a_damaged_model_is_not_imported(project: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "game"
+    shutil.copytree(project, copy)
+    (copy / "policies" / "policy.onnx").write_bytes(b"\x0a\xff\xff")
+    lines = run(tmp_path, "--path", copy, "--import")
+    assert any("policy.onnx: a number is cut off" in line for line in lines), lines

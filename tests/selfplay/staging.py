@@ -1,0 +1,197 @@
+"""Runs small enough for a test, and what of two runs has to be the same."""
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from estragon.selfplay.block import Block
+from estragon.selfplay.ladder import Score, Stage
+from estragon.selfplay.opponents import RoleChoice, sides_of
+from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.self_play import Task, Update
+from estragon.selfplay.session import Session
+from estragon.selfplay.trainer import Trainer
+from estragon.tag.arenas import Arenas
+from estragon.tag.frozen import FrozenPolicy
+from estragon.tag.layout import load_layouts
+from estragon.tag.roles import ROLES, Role
+from estragon.tag.rules import Rules, load_rules
+from tests.tag.staging import with_episode
+
+CPU = torch.device("cpu")
+LAYOUTS = "four_corners,empty"
+RECIPE = Recipe(
+    arenas=32,
+    horizon=8,
+    epochs=2,
+    minibatch=64,
+    hidden=16,
+    past=0.3,
+    sparring=0.2,
+    snapshot_every=2,
+    remembered=3,
+)
+STEPS_PER_UPDATE = 416
+"""Of RECIPE in a league: 2 blocks of 16 arenas, in which 3 + 10 + 3 have 3 + 20 + 3 learners, for 8
+decisions."""
+
+
+def short_rules(rule_set: str = "seek", seconds: float = 1.0) -> Rules:
+    """The game's rules, but for matches of this length."""
+    return with_episode(load_rules(rules=rule_set), time_limit_sec=seconds)
+
+
+def task_of(
+    role: RoleChoice = "both",
+    opponent: str = "league",
+    *,
+    rules: Rules | None = None,
+    seed: int = 3,
+) -> Task:
+    """Something to learn on two layouts."""
+    rules = rules or short_rules()
+    return Task(rules, load_layouts(LAYOUTS, rules), seed, role, opponent)
+
+
+def trainer_of(
+    task: Task | None = None,
+    *,
+    steps: int = 10_000,
+    workers: int = 1,
+    **changes: Any,
+) -> Trainer:
+    """A trainer with a tiny recipe, changed a little."""
+    return Trainer(task or task_of(), replace(RECIPE, **changes), steps, CPU, workers)
+
+
+def block_of(task: Task, recipe: Recipe = RECIPE) -> Block:
+    """The first block of a trainer, on its own."""
+    count = recipe.arenas // 2
+    arenas = Arenas(count, rules=task.rules, layout=task.layouts, seed=task.seed, threads=1)
+    arenas.reset()
+    sides = sides_of(count, task.role, task.opponent, recipe.past, recipe.sparring)
+    return Block(arenas, sides, recipe)
+
+
+def beginners(rules: Rules, seed: int = 0) -> dict[Role, FrozenPolicy]:
+    """Two policies that know nothing."""
+    return {
+        role: FrozenPolicy.untrained(rules, role, 2 * seed + number, hidden=16)
+        for number, role in enumerate(ROLES)
+    }
+
+
+def stage_of(name: str, rules: Rules, updates: int, *roles: Role) -> Stage:
+    """A stage of policies that know nothing."""
+    policies = beginners(rules, updates)
+    kept: dict[str, FrozenPolicy] = {role: policies[role] for role in roles or ROLES}
+    return Stage(name, updates, 100 * updates, kept)
+
+
+def observations(rules: Rules, count: int = 64, decisions: int = 20, seed: int = 5) -> np.ndarray:
+    """What both agents see in the middle of matches: (count, 2, size) float32."""
+    arenas = Arenas(count, rules=rules, layout=LAYOUTS, seed=seed, threads=1)
+    arenas.reset()
+    random = np.random.default_rng(seed)
+    for _ in range(decisions):
+        arenas.step(random.uniform(-1.0, 1.0, (count, 2, 3)).astype(np.float32))
+    return arenas.observations.copy()
+
+
+def through_a_file(contents: Any) -> Any:
+    """What is left of data that was written and read again, as a checkpoint is."""
+    stream = io.BytesIO()
+    torch.save(contents, stream)
+    stream.seek(0)
+    return torch.load(stream, weights_only=True)
+
+
+def bits(contents: Any, name: str = "") -> dict[str, object]:
+    """Every number of nested data by its place, tensors as their bytes."""
+    if isinstance(contents, torch.Tensor):
+        return {name: (str(contents.dtype), contents.detach().numpy().tobytes())}
+    if isinstance(contents, dict):
+        items = contents.items()
+    elif isinstance(contents, list | tuple):
+        items = dict(enumerate(contents)).items()
+    else:
+        return {name: contents}
+    found: dict[str, object] = {}
+    for key, value in items:
+        found |= bits(value, f"{name}/{key}")
+    return found
+
+
+def differences(one: Any, other: Any) -> list[str]:
+    """The places where nested data differs by a bit."""
+    left, right = bits(one), bits(other)
+    return [name for name in left.keys() | right.keys() if left.get(name) != right.get(name)]
+
+
+class Onlooker:
+    """Watches a session, and asks it to stop after some updates."""
+
+    def __init__(self, stop: Any = None, after: int = -1) -> None:
+        self.updates: list[Update] = []
+        self.stages: list[str] = []
+        self._stop, self._after = stop, after
+
+    def updated(self, update: Update, session: Session) -> None:
+        self.updates.append(update)
+        if len(self.updates) == self._after:
+            self._stop.made = True
+
+    def judging(self, what: str) -> None:
+        assert what
+
+    def judged(self, stage: Stage, scores: dict[str, Score], session: Session) -> None:
+        self.stages.append(stage.name)
+
+
+def policy_arrays(path: Path) -> dict[str, object]:
+    """What a policy file says, not how: its header and the bytes of its arrays."""
+    if path.suffix == ".pt":
+        return bits(torch.load(path, weights_only=True))
+    with np.load(path) as archive:
+        return {name: archive[name].tobytes() for name in archive.files}
+
+
+def rows_without_speed(path: Path) -> list[list[str]]:
+    """A table's rows but for the one column that depends on the clock."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        header, *rows = list(csv.reader(stream))
+    kept = [place for place, name in enumerate(header) if name != "agent_steps_per_s"]
+    return [[row[place] for place in kept] for row in (header, *rows)]
+
+
+def the_run(root: Path) -> Path:
+    """The only run in a root folder."""
+    (run,) = (root / "trainer" / "logs" / "runs").glob("*/*")
+    return run
+
+
+def assert_same_runs(one: Path, other: Path) -> None:
+    """Two root folders hold one finished run each, and these agree in every bit that counts."""
+    names = ["policy", *(f"policy_{role}" for role in ROLES)]
+    for name in (f"{name}{suffix}" for name in names for suffix in (".pt", ".npz")):
+        left, right = (policy_arrays(root / "trainer" / name) for root in (one, other))
+        assert left == right, name
+    runs = the_run(one), the_run(other)
+    # a name with a dot in front is a file that a killed run was writing
+    kept = [sorted(path.name for path in (run / "checkpoints").glob("[!.]*")) for run in runs]
+    assert kept[0] == kept[1]
+    for name in kept[0]:
+        left, right = (policy_arrays(run / "checkpoints" / name) for run in runs)
+        assert left == right, name
+    for name in ("metrics.csv", "strength.csv"):
+        tables = [rows_without_speed(run / name) for run in runs]
+        assert tables[0] == tables[1], name
+    latest = one / "trainer" / "logs" / "metrics.csv"
+    assert latest.read_bytes() == (runs[0] / "metrics.csv").read_bytes()
+    crosses = [(run / "cross_play.json").read_text() for run in runs]
+    assert crosses[0] == crosses[1]

@@ -1,0 +1,146 @@
+"""A block plays on, and its rows belong to the role and the learners they came from."""
+
+import numpy as np
+import pytest
+
+from estragon.selfplay.block import Block
+from estragon.selfplay.opponents import RivalPair, sparring_partners
+from estragon.selfplay.policy import Policy
+from estragon.selfplay.rivals import PolicyRival
+from estragon.selfplay.rollout import SAMPLED_EVERY, Players
+from estragon.tag.arenas import Results
+from estragon.tag.roles import HIDER, SEEKER
+from estragon.tag.rules import Rules
+from tests.selfplay.staging import RECIPE, beginners, block_of, short_rules, task_of
+
+DECISIONS = RECIPE.horizon
+RULE_SETS = ("seek", "transfer")
+
+
+def policies_of(rules: Rules) -> list[Policy]:
+    return [Policy(policy, rules) for policy in beginners(rules).values()]
+
+
+class Recorder:
+    """Counts the rows a rival is asked for, and stands still."""
+
+    def __init__(self) -> None:
+        self.rows: list[np.ndarray] = []
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        self.rows.append(observations.copy())
+        return np.zeros((len(observations), 3), dtype=np.float32)
+
+
+def play(block: Block, times: int = 1, seed: int = 0) -> None:
+    rules = block.arenas.rules
+    policies = policies_of(rules)
+    random = np.random.default_rng(seed)
+    rivals = RivalPair(*(PolicyRival(policy, random) for policy in policies))
+    for _ in range(times):
+        block.play(Players(policies, rivals, sparring_partners(rules), random))
+
+
+@pytest.mark.parametrize("rule_set", RULE_SETS)
+def test_rows_belong_to_the_role_that_acted(rule_set: str) -> None:
+    """Features are normalised with mean 0 and scale 1 here, so they still say who is "it"."""
+    rules = short_rules(rule_set, seconds=5.0)
+    block = block_of(task_of(rules=rules))
+    swaps = 0
+    it, not_it = rules.field("is_seeker").start, rules.field("is_hider").start
+    for _ in range(10):
+        before = block.arenas.arenas["seeker"].copy()
+        play(block)
+        swaps += int((block.arenas.arenas["seeker"] != before).sum())
+        rows = [block.rollout.batch(role, 1.0) for role in (SEEKER, HIDER)]
+        assert (rows[SEEKER].features[:, it] == 1.0).all()
+        assert (rows[SEEKER].features[:, not_it] == 0.0).all()
+        assert (rows[HIDER].features[:, it] == 0.0).all()
+        assert (rows[HIDER].features[:, not_it] == 1.0).all()
+        learners = int(block.rollout.sides.learns().sum())
+        assert len(rows[SEEKER].features) + len(rows[HIDER].features) == learners * DECISIONS
+        if rule_set == "seek":
+            assert len(rows[SEEKER].features) == len(rows[HIDER].features)
+    assert (swaps > 0) == (rule_set == "transfer")
+
+
+@pytest.mark.parametrize("rule_set", RULE_SETS)
+def test_rows_are_those_of_the_learning_agents_whatever_their_role(rule_set: str) -> None:
+    rules = short_rules(rule_set, seconds=5.0)
+    block = block_of(task_of(rules=rules))
+    arenas, step, rays = block.arenas, block.arenas.step, rules.field("rays")
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def spy(actions: np.ndarray, *, restart: bool = True) -> Results:
+        seen.append((arenas.observations.copy(), arenas.is_seeker))
+        return step(actions, restart=restart)
+
+    arenas.step = spy  # type: ignore[method-assign]
+    for _ in range(10):
+        seen.clear()
+        play(block)
+        for role in (SEEKER, HIDER):
+            expected = [
+                observations[(is_seeker == (role == SEEKER)) & block.rollout.sides.learns()]
+                for observations, is_seeker in seen
+            ]
+            rows = block.rollout.batch(role, 1.0).features
+            assert np.array_equal(rows[:, rays], np.concatenate(expected)[:, rays])
+
+
+@pytest.mark.parametrize("rule_set", RULE_SETS)
+def test_rivals_see_what_the_agents_they_play_see(rule_set: str) -> None:
+    rules = short_rules(rule_set, seconds=5.0)
+    block = block_of(task_of(rules=rules))
+    recorders = [Recorder() for _ in range(4)]
+    it = rules.field("is_seeker").start
+    for _ in range(10):
+        rivals, bots = RivalPair(*recorders[:2]), RivalPair(*recorders[2:])
+        block.play(Players(policies_of(rules), rivals, bots, np.random.default_rng(0)))
+    seen = [np.concatenate(recorder.rows) for recorder in recorders]
+    for role, rows in enumerate(seen):
+        assert (rows[:, it] == 1 - role % 2).all(), "a seeker plays seekers, a hider hiders"
+    sides = block.rollout.sides
+    asked = 10 * DECISIONS * 2
+    assert len(seen[0]) + len(seen[1]) == asked * (sides.first - sides.sparring)
+    assert len(seen[2]) + len(seen[3]) == asked * sides.sparring
+    assert sides.sparring > 0
+
+
+def test_the_moments_are_those_of_the_rows_sampled() -> None:
+    rules = short_rules()
+    block = block_of(task_of(rules=rules))
+    play(block)
+    for role in (SEEKER, HIDER):
+        moments, rows = block.rollout.moments(role), block.rollout.batch(role, 1.0).features
+        sampled = len(range(0, DECISIONS, SAMPLED_EVERY))
+        assert moments.rows == sampled * len(rows) // DECISIONS
+        first = rows.astype(np.float64)[: moments.rows]
+        np.testing.assert_allclose(moments.sums, first.sum(axis=0), atol=1e-3)
+        np.testing.assert_allclose(moments.squares, (first**2).sum(axis=0), atol=1e-3)
+
+
+def test_episodes_go_on_from_one_play_to_the_next() -> None:
+    """Arenas are never begun anew for a rollout: timeouts happen, in the middle of it too."""
+    rules = short_rules(seconds=1.0)
+    block = block_of(task_of(rules=rules))
+    ticks = rules.episode.step_tick_interval
+    play(block)
+    assert (block.arenas.arenas["tick"] == DECISIONS * ticks).mean() > 0.8
+    play(block, 2)
+    assert (block.arenas.arenas["episode"] >= 1).all()
+    play(block, 30)
+    episodes = block.rollout.tally.take()
+    assert episodes.count > 0
+    assert episodes.tags < episodes.count
+    longest = rules.limit_ticks
+    assert episodes.ticks > 0.8 * longest * (episodes.count - episodes.tags)
+
+
+def test_the_same_generator_plays_the_same() -> None:
+    one, same, other = (block_of(task_of()) for _ in range(3))
+    for block, seed in ((one, 1), (same, 1), (other, 2)):
+        play(block, 3, seed)
+    left, right, different = (block.rollout.batch(SEEKER, 1.0) for block in (one, same, other))
+    assert all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
+    assert not np.array_equal(left.features, different.features)

@@ -1,0 +1,47 @@
+"""A recipe that makes no sense is refused, by the name of what is wrong."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from estragon.selfplay.recipe import Recipe
+from estragon.support.errors import UserError
+from tests.selfplay.staging import RECIPE
+
+
+def test_the_defaults_make_sense() -> None:
+    Recipe().check()
+    RECIPE.check()
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Recipe)])
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
+def test_no_number_may_be_negative_or_none(name: str, value: float) -> None:
+    with pytest.raises(UserError, match=name):
+        replace(Recipe(), **{name: value}).check()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("arenas", 33),
+        ("arenas", 2),
+        ("horizon", 0),
+        ("epochs", 0),
+        ("minibatch", 0),
+        ("hidden", 0),
+        ("remembered", 0),
+        ("snapshot_every", 0),
+        ("discount", 1.1),
+        ("smoothing", 1.1),
+        ("past", 1.1),
+    ],
+)
+def test_each_number_has_its_range(name: str, value: float) -> None:
+    with pytest.raises(UserError, match=name):
+        replace(Recipe(), **{name: value}).check()  # type: ignore[arg-type]
+
+
+def test_there_are_no_more_arenas_than_all() -> None:
+    with pytest.raises(UserError, match="past and sparring"):
+        replace(Recipe(), past=0.6, sparring=0.5).check()

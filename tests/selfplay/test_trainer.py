@@ -1,0 +1,251 @@
+"""The loop: the same bits for the same seed, whoever computes them and however often it stops."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estragon.selfplay.block import Block
+from estragon.selfplay.self_play import Task
+from estragon.selfplay.trainer import Trainer
+from estragon.support.errors import UserError
+from estragon.tag.arenas import Results
+from estragon.tag.match import GOING_ON
+from estragon.tag.policy_files import save_policies
+from estragon.tag.roles import HIDER, SEEKER
+from tests.selfplay.staging import (
+    RECIPE,
+    STEPS_PER_UPDATE,
+    beginners,
+    differences,
+    short_rules,
+    task_of,
+    through_a_file,
+    trainer_of,
+)
+
+
+def everything(trainer: Trainer) -> dict[str, Any]:
+    saved: dict[str, Any] = through_a_file(trainer.save())
+    return saved
+
+
+def trained(updates: int, task: Task | None = None, **changes: Any) -> dict[str, Any]:
+    trainer = trainer_of(task, **changes)
+    try:
+        for _ in range(updates):
+            trainer.update()
+        return everything(trainer)
+    finally:
+        trainer.close()
+
+
+def tasks(folder: Path) -> dict[str, Task]:
+    """One of each kind."""
+    seek, transfer = short_rules(), short_rules("transfer")
+    path = folder / "policy.npz"
+    save_policies(path, beginners(seek, 9), seek)
+    return {
+        "league": task_of(),
+        "league, transfer": task_of(rules=transfer),
+        "both against a bot": task_of(opponent="bot:evader"),
+        "hider against a bot": task_of("hider", "bot:chaser"),
+        "seeker against a file": task_of("seeker", str(path)),
+        "both against a file": task_of(opponent=str(path)),
+        "both against a file, transfer": task_of(opponent=str(path), rules=transfer),
+    }
+
+
+KINDS = [
+    "league",
+    "league, transfer",
+    "both against a bot",
+    "hider against a bot",
+    "seeker against a file",
+    "both against a file",
+    "both against a file, transfer",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_learned_does_not_depend_on_the_workers(kind: str, tmp_path: Path) -> None:
+    task = tasks(tmp_path)[kind]
+    assert not differences(trained(4, task, workers=1), trained(4, task, workers=2))
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_others() -> None:
+    one = trained(3)
+    assert not differences(one, trained(3))
+    other = differences(one, trained(3, task_of(seed=4)))
+    for part in ("/learners/0/policy", "/learners/1/optimiser", "/arenas/0/agents", "/league/1/0"):
+        assert any(name.startswith(part) for name in other), part
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_run_goes_on_to_the_same_bits(kind: str, tmp_path: Path) -> None:
+    task = tasks(tmp_path)[kind]
+    trainer, other = trainer_of(task), trainer_of(task)
+    try:
+        for _ in range(3):
+            trainer.update()
+        ticks = np.concatenate([block.arenas.arenas["tick"] for block in trainer.blocks])
+        assert len(np.unique(ticks)) > 1 or (ticks > 0).all(), "in the middle of episodes"
+        other.restore(everything(trainer))
+        assert not differences(everything(trainer), everything(other))
+        for _ in range(3):
+            one, two = trainer.update(), other.update()
+            assert (one.number, one.agent_steps) == (two.number, two.agent_steps)
+            assert one.episodes == two.episodes
+            assert one.losses == two.losses
+            assert one.learning_rate == two.learning_rate
+        assert trainer.episodes == other.episodes > 0
+        assert not differences(everything(trainer), everything(other))
+    finally:
+        trainer.close()
+        other.close()
+
+
+def test_everything_that_matters_is_saved() -> None:
+    """The test above has teeth: without any one part the run would take another course."""
+    trainer = trainer_of(task_of(rules=short_rules("transfer")))
+    for _ in range(3):
+        trainer.update()
+    saved = everything(trainer)
+    trainer.update()
+    wanted = everything(trainer)
+    trainer.close()
+    untouched = everything(trainer_of(task_of(rules=short_rules("transfer"))))
+    for part in saved:
+        other = trainer_of(task_of(rules=short_rules("transfer")))
+        other.restore(saved | {part: untouched[part]})
+        other.update()
+        assert differences(everything(other), wanted), part
+        other.close()
+
+
+def test_only_rows_of_learners_count() -> None:
+    """By hand: of 16 arenas of a block 0.3 / 2 and 0.2 / 2 have one learner at either side."""
+    trainer = trainer_of()
+    bots, past = int(16 * 0.2 / 2), int(16 * 0.3 / 2)
+    assert (bots, past) == (1, 2)
+    both = 16 - 2 * (bots + past)
+    learners = 2 * both + 2 * (bots + past)
+    assert 2 * RECIPE.horizon * learners == STEPS_PER_UPDATE
+    for number in range(1, 4):
+        update = trainer.update()
+        assert update.agent_steps == trainer.agent_steps == number * STEPS_PER_UPDATE
+        assert trainer.updates == number == update.number + 1
+    frozen = trainer.freeze()
+    assert {policy.trained_steps for policy in frozen.values()} == {3 * STEPS_PER_UPDATE // 2}
+    trainer.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "learners"),
+    [
+        ({"past": 0.0, "sparring": 0.0}, 64),
+        ({"past": 1.0, "sparring": 0.0}, 32),
+        ({"past": 0.0, "sparring": 1.0}, 32),
+        ({"past": 0.5, "sparring": 0.0}, 48),
+    ],
+)
+def test_the_shares_of_a_league(changes: dict[str, Any], learners: int) -> None:
+    trainer = trainer_of(**changes)
+    assert trainer.update().agent_steps == learners * RECIPE.horizon
+    trainer.close()
+
+
+@pytest.mark.parametrize("rule_set", ["seek", "transfer"])
+def test_both_against_a_fixed_opponent_learn_from_one_agent_an_arena(rule_set: str) -> None:
+    trainer = trainer_of(task_of(opponent="bot:chaser", rules=short_rules(rule_set)))
+    assert trainer.update().agent_steps == RECIPE.arenas * RECIPE.horizon
+    trainer.close()
+
+
+@pytest.mark.parametrize(("role", "learner"), [("seeker", 0), ("hider", 1)])
+def test_only_the_role_that_learns_changes(role: Any, learner: int) -> None:
+    task = task_of(role, "bot:random")
+    before, after = trained(0, task), trained(3, task)
+    own, other = f"/learners/{learner}/", f"/learners/{1 - learner}/"
+    changed = differences(before, after)
+    assert any(name.startswith(own) for name in changed)
+    assert not [name for name in changed if name.startswith(other)]
+    trainer = trainer_of(task)
+    update = trainer.update()
+    trainer.close()
+    assert list(update.losses) == list(trainer.freeze()) == [role]
+    assert update.agent_steps == RECIPE.arenas * RECIPE.horizon
+
+
+def test_in_a_league_both_roles_change_and_the_past_is_remembered() -> None:
+    changed = differences(trained(0), trained(4))
+    for learner in (0, 1):
+        assert any(name.startswith(f"/learners/{learner}/policy/layers") for name in changed)
+    assert len(trained(0)["league"]) == 1
+    assert len(trained(4, snapshot_every=2)["league"]) == 3
+
+
+def test_episodes_are_those_of_learners_among_themselves() -> None:
+    trainer = trainer_of()
+    ended: list[int] = []
+    for block in trainer.blocks:
+        spy_on(block, ended)
+    counted = sum(trainer.update().episodes.count for _ in range(8))
+    trainer.close()
+    assert counted == sum(ended) == trainer.episodes > 0
+
+
+def spy_on(block: Block, ended: list[int]) -> None:
+    """Note how many episodes end where two learners meet."""
+    step, sides = block.arenas.step, block.rollout.sides
+
+    def spy(actions: np.ndarray, *, restart: bool = True) -> Results:
+        results = step(actions, restart=restart)
+        both = results.ends[sides.first : sides.first + sides.both]
+        ended.append(int((both != GOING_ON).sum()))
+        return results
+
+    block.arenas.step = spy  # type: ignore[method-assign]
+
+
+def test_the_role_that_always_wins_waits_for_the_other() -> None:
+    for seeker_share, patience in ((1.0, [0.0, 1.0]), (0.75, [0.25, 1.0]), (0.0, [1.0, 0.0])):
+        trainer = trainer_of(balancing=2.0, past=0.3, sparring=0.3)
+        trainer.seeker_share = seeker_share
+        for number, block in enumerate(trainer.blocks):
+            trainer._play(number)
+            for role in (SEEKER, HIDER):
+                weights = block.rollout.batch(role, trainer.patience(role)).weights
+                assert set(weights) == {1.0, patience[role]}
+                taught_by_bots = block.rollout.sides.sparring * trainer.recipe.horizon
+                assert (weights == 1.0).sum() >= taught_by_bots > 0, "bots teach in any case"
+        trainer.close()
+    evenly, plainly = trained(5, balancing=1.0), trained(5, balancing=0.0)
+    assert differences(evenly["learners"], plainly["learners"])
+    alone = [trained(5, task_of("hider", "bot:chaser"), balancing=share) for share in (0.0, 1.0)]
+    assert not differences(*alone), "a bot does not catch up"
+
+
+def test_every_chance_has_a_stream_of_its_own() -> None:
+    first = []
+    for seed in (3, 4):
+        trainer = trainer_of(task_of(seed=seed))
+        for updates in range(3):
+            trainer.updates = updates
+            first += [trainer._random(purpose, part).random() for purpose, part in np.ndindex(4, 2)]
+    assert len(set(first)) == len(first) == 2 * 3 * 8
+
+
+def test_the_learning_rate_falls_in_a_straight_line() -> None:
+    trainer = trainer_of(steps=4 * STEPS_PER_UPDATE, learning_rate=1e-3, final_learning_rate=2e-4)
+    rates = []
+    while not trainer.done:
+        rates.append(trainer.update().learning_rate)
+    trainer.close()
+    assert rates == pytest.approx([1e-3, 8e-4, 6e-4, 4e-4])
+
+
+def test_a_recipe_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(UserError, match="arenas"):
+        trainer_of(arenas=33)

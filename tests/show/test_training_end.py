@@ -1,0 +1,87 @@
+"""The end of a run: charts, a film of its stages, a newcomer's verdict, and a screen about it."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from estragon.selfplay.ladder import Ladder
+from estragon.selfplay.opponents import RoleChoice
+from estragon.selfplay.session import Session, start_session
+from estragon.selfplay.threads import Threads
+from estragon.show.film.plan import QUALITIES, Quality
+from estragon.show.training_end import finish
+from estragon.support.interrupts import StopRequest
+from tests.selfplay.staging import (
+    CPU,
+    RECIPE,
+    STEPS_PER_UPDATE,
+    Onlooker,
+    short_rules,
+    task_of,
+    the_run,
+)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few stages, few matches, and a small film."""
+    monkeypatch.setattr("estragon.selfplay.session.STAGES", (0.0, 1.0))
+    monkeypatch.setattr("estragon.selfplay.session.Ladder", partial(Ladder, matches=6))
+    monkeypatch.setattr("estragon.selfplay.probe.MATCHES", 16)
+    monkeypatch.setitem(QUALITIES, "low", Quality((192, 108), 5))
+
+
+def trained(root: Path, role: RoleChoice, opponent: str, rule_set: str = "seek") -> Session:
+    task = task_of(role, opponent, rules=short_rules(rule_set, seconds=0.5))
+    steps = 3 * STEPS_PER_UPDATE
+    session = start_session(root, task, RECIPE, steps, CPU, lambda *_: Threads(1, 1))
+    assert session.run(Onlooker(), StopRequest())
+    return session
+
+
+@pytest.mark.slow
+def test_both_roles_with_a_film(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    session = trained(tmp_path, "both", "league")
+    finish(session, film=True, probe_steps=300)
+    (film,) = tmp_path.glob("learn_progress-*.mp4")
+    assert film.stat().st_size > 5_000
+    shown = "".join(capsys.readouterr().out.split())  # however the console folds it
+    assert film.name in shown
+    assert shown.count("anewcomerwhostudiedthe") == 2
+    assert "evaltag--seeker" in shown
+    summary = json.loads((the_run(tmp_path) / "summary.json").read_text())
+    assert summary["agent_steps"] == session.trainer.agent_steps
+    assert len(summary["probes"]) == 2
+    assert set(summary["scores"]) == set(session.scores[-1])
+
+
+@pytest.mark.parametrize(
+    ("role", "opponent", "rule_set"),
+    [
+        ("hider", "bot:chaser", "seek"),
+        pytest.param("seeker", "bot:evader", "seek", marks=pytest.mark.prove),
+        pytest.param("both", "league", "transfer", marks=pytest.mark.prove),
+    ],
+)
+def test_one_role_alone_and_roles_that_change(
+    role: RoleChoice,
+    opponent: str,
+    rule_set: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    session = trained(tmp_path, role, opponent, rule_set)
+    finish(session, film=role == "hider", probe_steps=0)
+    films = len(list(tmp_path.glob("*.mp4")))
+    assert films == (1 if role == "hider" else 0), "shown with the opponent it learned with"
+    shown = capsys.readouterr().out
+    assert shown.count("estragon film --run") == films
+    assert "Trained" in shown
+    assert ("seeker beats bot:" in shown) == (role != "hider")
+    assert ("trained against trained" in shown) == (role == "both")
+    assert shown.count("estragon eval tag") == (2 if role == "both" else 1)
+    summary = json.loads((the_run(tmp_path) / "summary.json").read_text())
+    assert summary["probes"] == []
+    assert len(list((tmp_path / "charts").glob("*.png"))) >= 4

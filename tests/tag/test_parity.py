@@ -1,0 +1,246 @@
+"""Both engines play the same game: whole matches, senses, rewards and bots, to the bit."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from estragon.cli import main
+from estragon.tag.arenas import Arenas
+from estragon.tag.bots import BOTS, Bot
+from estragon.tag.evaluate import EvalTag
+from estragon.tag.frozen import FrozenPolicy
+from estragon.tag.godot_arenas import GodotArenas
+from estragon.tag.layout import layout_names, load_layouts
+from estragon.tag.match import GOING_ON
+from estragon.tag.parity import Parity, summarise
+from estragon.tag.rules import Rules, load_rules
+from tests.prove import Recorder
+
+ARENAS = 32
+SUMMARY = {
+    "episodes",
+    "share_identical",
+    "share_within_1mm",
+    "worst_error_m",
+    "ray_agreement",
+    "reward_agreement",
+    "outcome_agreement",
+}
+RANDOM = "random:100-103"
+LAYOUTS = ",".join([*layout_names(), RANDOM])
+"""Every layout of the game, and some at random; each episode draws one."""
+LEAST_EPISODES = 3
+
+
+@pytest.fixture(scope="module", params=[("seek", "default"), ("transfer", "classic")], ids="-".join)
+def played(request: pytest.FixtureRequest) -> dict[str, list[dict[str, Any]]]:
+    """Episodes on all layouts from one Godot process, by the layout that they drew."""
+    rules, rewards = request.param
+    parity = Parity(episodes=2 * ARENAS, layout=LAYOUTS, rules=rules, rewards=rewards, seed=7)
+    records: dict[str, list[dict[str, Any]]] = {}
+    for record in parity.compare()[0]:
+        name = RANDOM if record["layout"].startswith("random") else record["layout"]
+        records.setdefault(name, []).append(record)
+    if rules == "seek":
+        outcomes = {record["outcome"] for group in records.values() for record in group}
+        assert outcomes == {"tag", "timeout"}
+    return records
+
+
+@pytest.mark.parametrize("layout", [*layout_names(), RANDOM])
+def test_random_episodes_are_identical(
+    played: dict[str, list[dict[str, Any]]], layout: str
+) -> None:
+    records = played[layout]
+    assert len(records) >= LEAST_EPISODES
+    assert all(record["identical"] for record in records), [
+        record for record in records if not record["identical"]
+    ][:3]
+    summary = summarise(records)
+    assert summary["worst_error_m"] == 0.0
+    assert summary["ray_agreement"] == summary["reward_agreement"] == 1.0
+    assert summary["outcome_agreement"] == 1.0
+
+
+def test_spawning_at_the_far_points_is_identical(tmp_path: Path) -> None:
+    """A corridor in which hardly any drawn place is free."""
+    corridor = tmp_path / "corridor.json"
+    corridor.write_text('{"boxes": [{"at_m": [0.0, 0.7], "size_m": [20.0, 2.8, 18.6]}]}')
+    records, _ = Parity(episodes=16, layout=str(corridor), seed=3).compare()
+    assert all(record["identical"] for record in records)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("rules", ["seek", "transfer"])
+@pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])
+def test_two_hundred_episodes_on_every_layout(
+    layout: str, rules: str, record_result: Recorder
+) -> None:
+    parity = Parity(episodes=224, layout=layout, rules=rules, seed=11)
+    summary = summarise(parity.compare()[0])
+    assert summary["share_within_1mm"] == summary["outcome_agreement"] == 1.0
+    assert summary["ray_agreement"] == summary["reward_agreement"] == 1.0
+    record_result(
+        f"parity of the engines: {layout}, {rules}",
+        f"{summary['episodes']} episodes in 32 arenas, {summary['share_identical']:.1%} identical "
+        f"to the bit, worst error {summary['worst_error_m']:g} m",
+    )
+
+
+def test_the_command_writes_what_it_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result, picture = tmp_path / "parity.json", tmp_path / "parity.png"
+    words = ["parity", "--episodes", "5", "--arenas", "4", "--json", str(result)]
+    assert main([*words, "--plot", str(picture)]) == 0
+    data = json.loads(result.read_text())
+    assert set(data) >= SUMMARY
+    assert data["episodes"] == len(data["per_episode"]) == 5
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "share_identical      1.0" in capsys.readouterr().out
+
+
+class Faster(Arenas):
+    """An embedded engine whose agents accelerate a little more than the rules say."""
+
+    def __init__(self, count: int, **options: Any) -> None:
+        rules: Rules = options.pop("rules")
+        agent = msgspec.structs.replace(rules.agent, acceleration_mps2=20.01)
+        super().__init__(count, rules=msgspec.structs.replace(rules, agent=agent), **options)
+
+
+class OneBitOff(Arenas):
+    """An embedded engine that puts one agent of one arena a single bit beside its place."""
+
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        super().reset(seed)
+        self.agents["x"][1, 0] = np.nextafter(self.agents["x"][1, 0], np.inf)
+        return self._observe()
+
+
+def test_the_comparison_sees_other_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("estragon.tag.arenas.Arenas", Faster)
+    summary = summarise(Parity(episodes=4, arenas=4, seed=1).compare()[0])
+    assert summary["share_identical"] == 0.0
+    assert summary["share_within_1mm"] < 1.0
+    assert summary["worst_error_m"] > 0.001
+    assert summary["reward_agreement"] < 1.0
+
+
+def test_the_comparison_sees_a_single_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("estragon.tag.arenas.Arenas", OneBitOff)
+    records, _ = Parity(episodes=2, arenas=2, layout="empty", seed=1).compare()
+    assert [record["identical"] for record in records] == [True, False]
+    assert records[1]["first_difference_tick"] == 0
+    assert records[1]["worst_error_m"] > 0.0
+
+
+@pytest.fixture(scope="module")
+def godot() -> Iterator[GodotArenas]:
+    rules = load_rules()
+    with GodotArenas(ARENAS, rules=rules, layouts=load_layouts(LAYOUTS, rules), seed=3) as arenas:
+        yield arenas
+
+
+def test_a_policy_plays_the_same_match_in_both(godot: GodotArenas) -> None:
+    """Closed loop: each engine's own observations drive its own actions."""
+    rules = load_rules()
+    seeker = FrozenPolicy.untrained(rules, "seeker", seed=1)
+    hider = FrozenPolicy.untrained(rules, "hider", seed=2)
+    embedded = Arenas(ARENAS, rules=rules, layout=LAYOUTS, seed=3)
+    engines: list[tuple[Arenas | GodotArenas, np.ndarray]] = [
+        (embedded, embedded.reset()),
+        (godot, godot.reset()),
+    ]
+    actions = np.zeros((2, ARENAS, 2, 3), dtype=np.float32)
+    parted: dict[int, int] = {}
+    playing = np.ones(ARENAS, dtype=bool)
+    decision = 0
+    while playing.any():
+        for which, (_, seen) in enumerate(engines):
+            actions[which, :, 0] = seeker.act(seen[:, 0])
+            actions[which, :, 1] = hider.act(seen[:, 1])
+        results = [
+            engine.step(actions[which], restart=False) for which, (engine, _) in enumerate(engines)
+        ]
+        same = (results[0].observations == results[1].observations).all(axis=(1, 2))
+        for arena in np.flatnonzero(playing & ~same):
+            parted.setdefault(int(arena), 3 * (decision + 1))
+        playing &= (results[0].ends == GOING_ON) & (results[1].ends == GOING_ON)
+        engines = [
+            (engine, result.observations)
+            for (engine, _), result in zip(engines, results, strict=True)
+        ]
+        decision += 1
+    assert not parted, f"matches part at these ticks: {parted}"
+
+
+def test_episodes_that_restart_go_on_alike(godot: GodotArenas) -> None:
+    embedded = Arenas(ARENAS, layout=LAYOUTS, seed=3)
+    embedded.reset()
+    godot.reset()
+    random = np.random.default_rng(0)
+    ended = 0
+    for _ in range(230):
+        actions = random.uniform(-1, 1, (ARENAS, 2, 3)).astype(np.float32)
+        ours, theirs = embedded.step(actions), godot.step(actions)
+        over = ours.ends != GOING_ON
+        ended += int(over.sum())
+        for one, other in zip(ours, theirs, strict=True):
+            assert np.array_equal(one[over], other[over])
+        assert np.array_equal(ours.observations, theirs.observations)
+        assert np.array_equal(ours.distances, theirs.distances)
+    assert ended >= ARENAS
+
+
+@pytest.mark.parametrize("name", BOTS)
+def test_a_bot_does_the_same_in_both(godot: GodotArenas, name: str) -> None:
+    rules = load_rules()
+    arenas = Arenas(64, rules=rules, layout=LAYOUTS, seed=5)
+    seen = [arenas.reset().copy()]
+    bots = Bot("chaser", rules), Bot("evader", rules)
+    actions = np.zeros((64, 2, 3), dtype=np.float32)
+    for _ in range(80):
+        for agent, bot in enumerate(bots):
+            actions[:, agent] = bot.act(np.ascontiguousarray(seen[-1][:, agent]))
+        seen.append(arenas.step(actions).observations.copy())
+    rows = np.concatenate(seen[::8]).reshape(-1, rules.observation.size)
+    ours, theirs = Bot(name, rules).act(rows), godot.ask_bot(BOTS.index(name), rows)
+    different = np.flatnonzero((ours != theirs).any(axis=1))
+    assert not len(different), (
+        f"rows {different[:5]}: {ours[different[:5]]}, {theirs[different[:5]]}"
+    )
+
+
+def test_matches_end_the_same_in_both() -> None:
+    assert_same_strength("bot:chaser", "bot:evader", LAYOUTS, matches=40)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])
+def test_a_thousand_matches_of_bots_on_every_layout(layout: str, record_result: Recorder) -> None:
+    rates = {
+        hider: assert_same_strength("bot:chaser", f"bot:{hider}", layout, matches=500)
+        for hider in ("evader", "random")
+    }
+    told = ", ".join(f"{hider} in {rate:.1%}" for hider, rate in rates.items())
+    record_result(
+        f"the same strength in both engines: {layout}",
+        f"500 matches each, the same ones embedded and in Godot: the chaser tags {told}",
+    )
+
+
+def assert_same_strength(seeker: str, hider: str, layout: str, matches: int) -> float:
+    """Both engines play the same matches to the same ends; returns how often the seeker wins."""
+    embedded, godot = (
+        EvalTag(seeker, hider, engine=engine, layout=layout, episodes=matches, seed=4).evaluate()
+        for engine in ("embedded", "godot")
+    )
+    assert {**embedded, "engine": "godot"} == godot
+    rate: float = embedded["seeker_win_rate"]
+    return rate

@@ -77,7 +77,7 @@ import sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {"numba", "torch", "gymnasium", "pettingzoo", "matplotlib"}:
-            raise ImportError(name)
+            raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Absent())
 import numpy
 from estragon.cli import main
@@ -97,5 +97,5 @@ assert main(["eval", "tag", "--seeker", "bot:chaser", "--hider", "bot:random"]) 
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        "estragon: the embedded engine needs numba: pip install 'estragon[train]'\n"
+        "estragon: 'estragon eval tag' needs numba; run: pip install 'estragon[train]'\n"
     )

@@ -153,7 +153,7 @@ def test_wheel_works_away_from_the_source(dist: Path, tmp_path: Path) -> None:
     subprocess.run([*pip, "--target", str(tmp_path), str(wheel)], check=True)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from estragon import paths\n"
+        "from estragon.support import paths\n"
         "from estragon.tag.layout import load_layout\n"
         "from estragon.tag.rules import load_rules\n"
         "print(paths.rules_file()); load_layout('playground', load_rules())"

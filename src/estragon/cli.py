@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from estragon import __version__
-from estragon.support.errors import UserError
+from estragon.support.errors import BAD_INPUT, INTERRUPTED, READER_GONE, UserError
 from estragon.support.interrupts import clean_interrupts
-
-BAD_INPUT, INTERRUPTED, READER_GONE = 2, 130, 141
 
 
 class Verb(NamedTuple):
@@ -25,6 +23,8 @@ class Verb(NamedTuple):
     module: str
     options: str
     summary: str
+    extra: str = "train"
+    """The pip extra that brings what the core install lacks."""
     underscores: bool = False
     """Whether its options are written --like_this; both ways are understood."""
 
@@ -37,28 +37,33 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "estragon.commands.train_sb3",
         "TrainSb3",
         "teach the agents of any Godot game with Stable-Baselines3",
+        extra="sb3",
         underscores=True,
     ),
     ("train", "rllib"): Verb(
         "estragon.commands.train_rllib",
         "TrainRllib",
         "teach the agents of any Godot game with Ray RLlib, several policies at once",
+        extra="rllib",
         underscores=True,
     ),
     ("convert", "sb3"): Verb(
         "estragon.commands.convert_sb3",
         "ConvertSb3",
         "a Stable-Baselines3 model as ONNX, for games",
+        extra="sb3,onnx",
     ),
     ("convert", "rllib"): Verb(
         "estragon.commands.convert_rllib",
         "ConvertRllib",
         "the policies of an RLlib checkpoint as ONNX, for games",
+        extra="rllib,onnx",
     ),
     ("tune",): Verb(
         "estragon.trainers.sb3.tune",
         "Tune",
         "search for the hyper-parameters that a game is learned best with",
+        extra="tune",
         underscores=True,
     ),
     ("play",): Verb("estragon.commands.play", "Play", "you against a trained agent, in a window"),
@@ -91,11 +96,14 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "estragon.envs.probe", "GodotProbe", "play any game at random, and say what is noticed"
     ),
     ("export", "tag"): Verb(
-        "estragon.commands.export_tag", "ExportTag", "trained policies as checked .onnx files"
+        "estragon.commands.export_tag",
+        "ExportTag",
+        "trained policies as checked .onnx files",
+        "onnx",
     ),
-    ("onnx", "run"): Verb("estragon.commands.onnx", "RunModel", "run a .onnx file once"),
+    ("onnx", "run"): Verb("estragon.commands.onnx", "RunModel", "run a .onnx file once", "onnx"),
     ("onnx", "compare"): Verb(
-        "estragon.commands.onnx", "CompareModel", "a .onnx file in Godot and in onnxruntime"
+        "estragon.commands.onnx", "CompareModel", "a .onnx file in Godot and in onnxruntime", "onnx"
     ),
     ("parity",): Verb("estragon.tag.parity", "Parity", "the same actions in both engines"),
     ("replay",): Verb(
@@ -186,8 +194,16 @@ def _dispatch(words: list[str]) -> int:
     for length in (2, 1):
         name = tuple(words[:length])
         if name in VERBS:
-            options = _parse(name, words[length:])
-            return 0 if options is None else int(options.run() or 0)
+            try:
+                options = _parse(name, words[length:])
+                return 0 if options is None else int(options.run() or 0)
+            except ModuleNotFoundError as error:
+                if error.name is None or error.name.startswith("estragon"):
+                    raise
+                raise UserError(
+                    f"'estragon {' '.join(name)}' needs {error.name}; "
+                    f"run: pip install 'estragon[{VERBS[name].extra}]'"
+                ) from error
     if group := _list_verbs((words[0],)):
         if words[1:] and words[1] not in ("-h", "--help"):
             raise UserError(f"no command '{words[0]} {words[1]}'; estragon {words[0]} lists them")

@@ -132,7 +132,8 @@ def test_without_the_extra_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, missing, None)
     assert main(["export", "tag", "--run", str(root), "--out", str(root / "made")]) == 2
     error = capsys.readouterr().err
-    assert f"{missing} is missing: pip install 'estragon[onnx]'" in error
+    assert missing in error
+    assert "pip install 'estragon[onnx]'" in error
     assert error.count("\n") == 1
 
 

@@ -103,7 +103,7 @@ def test_a_frame_that_makes_no_sense_ends_the_game_with_a_reason(frame: bytes) -
 def test_the_game_ends_when_its_parent_is_killed() -> None:
     script = (
         "import sys, time\n"
-        "from estragon import paths\n"
+        "from estragon.support import paths\n"
         "from estragon.godot.lockstep import Lockstep\n"
         "lockstep = Lockstep(paths.godot_project(), [])\n"
         "print(lockstep.process.pid, flush=True)\n"

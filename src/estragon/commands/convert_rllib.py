@@ -6,7 +6,6 @@ from typing import Annotated
 
 import tyro
 
-from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable
 from estragon.support.options import optional
 
@@ -32,15 +31,9 @@ class ConvertRllib:
 
     def run(self) -> int:
         """Convert."""
-        try:
-            from estragon.trainers.rllib.onnx_export import export_checkpoint
-            from estragon.trainers.rllib.ray_session import be_quiet
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("estragon"):
-                raise
-            raise UserError(
-                f"this needs {error.name}: pip install 'estragon[rllib,onnx]'"
-            ) from error
+        from estragon.trainers.rllib.onnx_export import export_checkpoint
+        from estragon.trainers.rllib.ray_session import be_quiet
+
         be_quiet()
         ensure_writable(self.output_dir / "policy.onnx")
         for path in export_checkpoint(

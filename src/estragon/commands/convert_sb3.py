@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable
 from estragon.support.options import optional
 from estragon.trainers.sb3.names import Name
@@ -39,13 +38,9 @@ class ConvertSb3:
 
     def run(self) -> int:
         """Convert."""
-        try:
-            from estragon.trainers.sb3.model_file import ModelFile
-            from estragon.trainers.sb3.onnx_export import export
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("estragon"):
-                raise
-            raise UserError(f"this needs {error.name}: pip install 'estragon[sb3,onnx]'") from error
+        from estragon.trainers.sb3.model_file import ModelFile
+        from estragon.trainers.sb3.onnx_export import export
+
         source = ModelFile(self.model_path, self.algo)
         target = self.output or source.path.with_suffix(".onnx")
         target = target if target.suffix else target.with_suffix(".onnx")

@@ -140,10 +140,8 @@ class ExportTag:
 
 
 def _model_of(export: Export, rules: "Rules") -> bytes:
-    try:
-        from estragon.onnx.tag_graph import tag_model
-    except ImportError:
-        raise UserError("onnx is missing: pip install 'estragon[onnx]'") from None
+    from estragon.onnx.tag_graph import tag_model
+
     about = {
         "role": export.policy.role,
         **export.about,

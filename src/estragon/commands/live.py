@@ -14,7 +14,7 @@ import tyro
 from estragon.judge.debug_bundle import collect
 from estragon.live.limits import PORT
 from estragon.live.rounds import Round, alternating, rounds_of
-from estragon.support.errors import UserError
+from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import ensure_writable, new_folder
 from estragon.support.interrupts import StopRequest, deferred_interrupts
 from estragon.support.locks import locked
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from estragon.live.session import LiveSession
     from estragon.selfplay.self_play import Task
 
-INTERRUPTED = 130
 SECONDS = 600.0
 FOR_EVER_SEC = 1e9
 SWITCH_SEC = 0.0005

@@ -1,7 +1,6 @@
 """`estragon plot`: the charts of training runs."""
 
 import dataclasses
-import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,8 +42,6 @@ class DrawCharts:
 
     def run(self) -> None:
         """Draw, write, and list what was written."""
-        if importlib.util.find_spec("matplotlib") is None:
-            raise UserError("charts need matplotlib: pip install 'estragon[train]'")
         from estragon.show.charts.draw import draw_matches, draw_numbers, draw_seen
         from estragon.show.charts.places_of import places_of_logs
 

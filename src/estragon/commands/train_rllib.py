@@ -110,20 +110,15 @@ class TrainRllib:
     def run(self) -> int:
         """Train, or play."""
         self._check()
-        try:
-            from estragon.trainers.rllib.plan import plan_of
+        from estragon.trainers.rllib.plan import plan_of
 
-            if self.inference:
-                from estragon.trainers.rllib.inference import play
+        if self.inference:
+            from estragon.trainers.rllib.inference import play
 
-                return play(plan_of(self))
-            from estragon.trainers.rllib.training import train
+            return play(plan_of(self))
+        from estragon.trainers.rllib.training import train
 
-            return train(plan_of(self))
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("estragon"):
-                raise
-            raise UserError(f"this needs {error.name}: pip install 'estragon[rllib]'") from error
+        return train(plan_of(self))
 
     def _check(self) -> None:
         for name, least, most in (

@@ -95,13 +95,9 @@ class TrainSb3:
     def run(self) -> int:
         """Train, or play."""
         self._check()
-        try:
-            from estragon.trainers.sb3.inference import play
-            from estragon.trainers.sb3.training import train
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("estragon"):
-                raise
-            raise UserError(f"this needs {error.name}: pip install 'estragon[sb3]'") from error
+        from estragon.trainers.sb3.inference import play
+        from estragon.trainers.sb3.training import train
+
         if self.inference and self.resume_model_path is not None:
             return play(self, self.resume_model_path)
         return train(self)

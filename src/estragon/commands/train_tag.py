@@ -12,7 +12,7 @@ import tyro
 
 from estragon import __version__
 from estragon.selfplay.recipe import Recipe
-from estragon.support.errors import UserError
+from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import ensure_writable
 from estragon.support.interrupts import deferred_interrupts
 from estragon.support.locks import locked
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 STEPS = 30_000_000
 PROBE_STEPS = 1_500_000
-INTERRUPTED = 130
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,12 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-try:
-    import numba
-except ImportError as error:  # pragma: no cover - exercised in an environment without numba
-    from estragon.support.errors import UserError
-
-    raise UserError("the embedded engine needs numba: pip install 'estragon[train]'") from error
+import numba
 
 from estragon.support import paths
 

@@ -20,10 +20,8 @@ def onnx_library(opset: int, ir_version: int) -> Any:
     """The package `onnx`, if it is there and knows these versions."""
     if not OPSETS[0] <= opset <= OPSETS[1]:
         raise UserError(f"--opset: expected {OPSETS[0]} to {OPSETS[1]}, got {opset}")
-    try:
-        import onnx
-    except ModuleNotFoundError as error:
-        raise UserError(f"this needs {error.name}: pip install 'estragon[onnx]'") from error
+    import onnx
+
     if not 3 <= ir_version <= onnx.IR_VERSION:
         raise UserError(f"--ir-version: expected 3 to {onnx.IR_VERSION}, got {ir_version}")
     return onnx
@@ -52,12 +50,8 @@ def traced(
 
 def session_of(data: bytes) -> Any:
     """The file in onnxruntime, to be compared with what it was made of."""
-    try:
-        import onnxruntime
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "comparing needs onnxruntime: pip install 'estragon[onnx]', or do not verify"
-        ) from error
+    import onnxruntime
+
     quiet = onnxruntime.SessionOptions()
     quiet.log_severity_level = 3
     return onnxruntime.InferenceSession(data, quiet, providers=["CPUExecutionProvider"])

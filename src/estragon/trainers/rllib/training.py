@@ -13,7 +13,7 @@ import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from estragon import __version__
-from estragon.support.errors import UserError
+from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import ensure_writable
 from estragon.support.interrupts import STOP_SIGNALS, deferred_interrupts
 from estragon.support.progress import Progress
@@ -30,7 +30,6 @@ from estragon.trainers.run_folder import RunFolder, numbered_folder
 from estragon.trainers.sb3.device import use_few_threads
 from estragon.trainers.spaces import to_plain
 
-INTERRUPTED = 130
 TELL_EVERY_SEC = 10.0
 SPARE_CPUS = 2
 IN_VAIN = 3

@@ -13,7 +13,7 @@ import torch
 from stable_baselines3.common.vec_env import VecMonitor
 
 from estragon import __version__
-from estragon.support.errors import UserError
+from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import ensure_writable
 from estragon.support.interrupts import STOP_SIGNALS, StopRequest, deferred_interrupts
 from estragon.support.progress import Progress
@@ -33,7 +33,6 @@ from estragon.trainers.spaces import to_plain
 if TYPE_CHECKING:
     from estragon.commands.train_sb3 import TrainSb3
 
-INTERRUPTED = 130
 TELL_EVERY_SEC = 10.0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from estragon.commands.train_sb3 import TrainSb3
-from estragon.support.errors import UserError
+from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import ensure_writable, write_json, write_whole
 from estragon.support.options import optional
 from estragon.trainers.controller import slug
@@ -19,7 +19,6 @@ from estragon.trainers.sb3.names import Device, Name, PolicyType
 if TYPE_CHECKING:
     import optuna
 
-INTERRUPTED = 130
 SHOWN = 10
 
 
@@ -66,15 +65,11 @@ class Tune:
         """Search, and report."""
         if self.trials < 1 or self.timesteps < 1 or self.slices < 1:
             raise UserError("expected at least 1 of --trials, --timesteps and --slices")
-        try:
-            import optuna
-            from optuna.storages.journal import JournalFileBackend
+        import optuna
+        from optuna.storages.journal import JournalFileBackend
 
-            from estragon.trainers.sb3.trials import Trials
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("estragon"):
-                raise
-            raise UserError(f"this needs {error.name}: pip install 'estragon[tune]'") from error
+        from estragon.trainers.sb3.trials import Trials
+
         folder = self.experiment_dir / slug(self.study_name)
         ensure_writable(folder / "study.log")
         optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -8,7 +8,7 @@ import pytest
 
 from estragon.support.errors import UserError
 from estragon.trainers.controller import Controller, TrainingConfig, slug, unknown_key
-from estragon.trainers.sb3.hyperparameters import Hyperparameters
+from estragon.trainers.sb3.settings import Hyperparameters
 
 
 def configured(folder: Path, text: str) -> Controller:

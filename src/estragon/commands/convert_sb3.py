@@ -8,7 +8,7 @@ import tyro
 
 from estragon.support.files import ensure_writable
 from estragon.support.options import optional
-from estragon.trainers.sb3.names import Name
+from estragon.trainers.sb3.settings import AlgorithmName
 
 if TYPE_CHECKING:
     from estragon.trainers.sb3.model_file import ModelFile
@@ -25,7 +25,7 @@ class ConvertSb3:
         tyro.conf.arg(aliases=["-o"], metavar="PATH", help_behavior_hint="(optional)"),
     ] = None
     """The .onnx to write; by default beside the model."""
-    algo: Annotated[Name | None, optional("NAME")] = None
+    algo: Annotated[AlgorithmName | None, optional("NAME")] = None
     """The algorithm; found out if not given."""
     opset: int = 13
     """The version of ONNX's operators, 9 to 17."""
@@ -62,7 +62,7 @@ class ConvertSb3:
 
 def _model_of(source: "ModelFile") -> Any:
     from estragon.trainers.sb3.algorithms import Plan
-    from estragon.trainers.sb3.hyperparameters import Hyperparameters
+    from estragon.trainers.sb3.settings import Hyperparameters
     from estragon.trainers.spaces import from_plain
 
     about = source.about

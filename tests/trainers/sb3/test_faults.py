@@ -46,7 +46,7 @@ def complaint(capsys: pytest.CaptureFixture[str]) -> str:
         (["--speedup", "101"], "--speedup: expected 1 to 100, got 101.0"),
         (["--gamma", "1.5"], "gamma: expected 0 to 1, got 1.5"),
         (["--policy_layers"], "--policy_layers: expected sizes"),
-        (["--inference"], "give --resume_model_path"),
+        (["--inference"], "--resume_model_path"),
         (["--env_path", "gone.x86_64"], "gone.x86_64 does not exist"),
         (["--resume_model_path", "gone.zip"], "cannot read gone.zip: No such file"),
         (["--save_model_path", "/proc/none/m.zip"], "cannot write /proc/none/m.zip"),

@@ -13,9 +13,9 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from estragon.cli import main
 from estragon.support.errors import UserError
 from estragon.trainers.sb3.algorithms import ALGORITHMS, Plan
-from estragon.trainers.sb3.hyperparameters import Hyperparameters
 from estragon.trainers.sb3.onnx_export import compare, export
 from estragon.trainers.sb3.onnx_policy import OnnxPolicy
+from estragon.trainers.sb3.settings import Hyperparameters
 from tests.trainers.conftest import Game
 from tests.trainers.sb3.staging import model_path, train
 

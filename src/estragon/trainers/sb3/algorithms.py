@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gymnasium import spaces
 
 from estragon.support.errors import UserError
-from estragon.trainers.sb3.hyperparameters import Hyperparameters
-from estragon.trainers.sb3.names import Name, PolicyType
+from estragon.trainers.sb3.settings import AlgorithmName, Hyperparameters, PolicyType
 from estragon.trainers.spaces import describe, has_images, is_image
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ NOISE = 0.1
 class Algorithm:
     """One of them."""
 
-    name: Name
+    name: AlgorithmName
     module: str
     class_name: str
     plays: tuple[type[spaces.Space[Any]], ...]

@@ -5,7 +5,7 @@ import os
 import torch
 
 from estragon.support.errors import UserError
-from estragon.trainers.sb3.names import Device, PolicyType
+from estragon.trainers.sb3.settings import Device, PolicyType
 
 
 def choose_device(asked: Device, policy_type: PolicyType) -> str:

@@ -8,12 +8,12 @@ from stable_baselines3.common.vec_env import VecMonitor
 from estragon.envs.sb3_env import GodotVecEnv
 
 if TYPE_CHECKING:
-    from estragon.commands.train_sb3 import TrainSb3
+    from estragon.trainers.sb3.settings import Sb3Settings
 
 SEEDS = 2**31
 
 
-def open_games(options: "TrainSb3", logs: Path | None, steps_before: int = 0) -> VecMonitor:
+def open_games(options: "Sb3Settings", logs: Path | None, steps_before: int = 0) -> VecMonitor:
     """Start them; after a resume they play other episodes than before."""
     return VecMonitor(
         GodotVecEnv(

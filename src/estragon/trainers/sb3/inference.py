@@ -16,10 +16,10 @@ from estragon.trainers.sb3.learner import Learner
 from estragon.trainers.sb3.model_file import ModelFile
 
 if TYPE_CHECKING:
-    from estragon.commands.train_sb3 import TrainSb3
+    from estragon.trainers.sb3.settings import Sb3Settings
 
 
-def play(options: "TrainSb3", model_path: Path) -> int:
+def play(options: "Sb3Settings", model_path: Path) -> int:
     """Play for `timesteps` of all agents, each time what the model thinks best, and tell of it."""
     source = ModelFile(model_path, options.algo)
     controller = Controller()

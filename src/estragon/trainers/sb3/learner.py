@@ -20,7 +20,7 @@ from estragon.trainers.sb3.scales import read_scales, scaled, write_scales
 from estragon.trainers.spaces import describe, from_plain, to_plain
 
 if TYPE_CHECKING:
-    from estragon.commands.train_sb3 import TrainSb3
+    from estragon.trainers.sb3.settings import Sb3Settings
 
 USUAL_GAMMA = 0.99
 
@@ -37,7 +37,7 @@ class Learner:
     is_resumed: bool
 
     @classmethod
-    def new(cls, options: "TrainSb3", algorithm: Algorithm, games: VecMonitor) -> Self:
+    def new(cls, options: "Sb3Settings", algorithm: Algorithm, games: VecMonitor) -> Self:
         """One that knows nothing yet."""
         sees, does = games.observation_space, games.action_space
         check_spaces(algorithm, sees, does, options.policy_type)
@@ -60,7 +60,7 @@ class Learner:
         )
 
     @classmethod
-    def resumed(cls, options: "TrainSb3", source: ModelFile, games: VecMonitor) -> Self:
+    def resumed(cls, options: "Sb3Settings", source: ModelFile, games: VecMonitor) -> Self:
         """The one of a file; what is said now goes before what was said then."""
         if source.about is None:
             return cls._foreign(options, source, games)
@@ -97,7 +97,7 @@ class Learner:
         return learner
 
     @classmethod
-    def _foreign(cls, options: "TrainSb3", source: ModelFile, games: VecMonitor) -> Self:
+    def _foreign(cls, options: "Sb3Settings", source: ModelFile, games: VecMonitor) -> Self:
         given = options.hyperparameters.given()
         changed = {key: given[key] for key in given if key in source.algorithm.takes}
         changed.pop("action_noise", None)
@@ -146,7 +146,7 @@ class Learner:
 
 
 def _make(
-    about: About, env: VecEnv, options: "TrainSb3", algorithm: Algorithm, steps_before: int = 0
+    about: About, env: VecEnv, options: "Sb3Settings", algorithm: Algorithm, steps_before: int = 0
 ) -> BaseAlgorithm:
     plan = Plan(
         algorithm,

@@ -19,7 +19,7 @@ from estragon.support.errors import UserError
 from estragon.support.files import check_archive, write_whole
 from estragon.trainers.sb3.algorithms import ALGORITHMS, Algorithm
 from estragon.trainers.sb3.detect import detect
-from estragon.trainers.sb3.names import PolicyType
+from estragon.trainers.sb3.settings import PolicyType
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from estragon.trainers.sb3.algorithms import Algorithm
-from estragon.trainers.sb3.hyperparameters import Hyperparameters
+from estragon.trainers.sb3.settings import Hyperparameters
 
 if TYPE_CHECKING:
     import optuna

@@ -31,12 +31,12 @@ from estragon.trainers.sb3.watch import Watch, quiet_logger
 from estragon.trainers.spaces import to_plain
 
 if TYPE_CHECKING:
-    from estragon.commands.train_sb3 import TrainSb3
+    from estragon.trainers.sb3.settings import Sb3Settings
 
 TELL_EVERY_SEC = 10.0
 
 
-def train(options: "TrainSb3") -> int:
+def train(options: "Sb3Settings") -> int:
     """Train; 0 done or asked to stop, 1 something broke on the way, 130 interrupted."""
     source = None
     if options.resume_model_path is not None:
@@ -77,7 +77,7 @@ class Run:
 
     def __init__(
         self,
-        options: "TrainSb3",
+        options: "Sb3Settings",
         learner: Learner,
         folder: RunFolder,
         controller: Controller,
@@ -220,7 +220,7 @@ class Run:
                 )
 
 
-def _tell_start(options: "TrainSb3", learner: Learner, folder: RunFolder) -> None:
+def _tell_start(options: "Sb3Settings", learner: Learner, folder: RunFolder) -> None:
     algorithm, model = learner.algorithm, learner.model
     unused = sorted(set(options.hyperparameters.given()) - algorithm.takes)
     if unused:
@@ -243,7 +243,7 @@ def _tell_start(options: "TrainSb3", learner: Learner, folder: RunFolder) -> Non
 
 
 def _facts(
-    options: "TrainSb3", learner: Learner, folder: RunFolder, games: VecMonitor
+    options: "Sb3Settings", learner: Learner, folder: RunFolder, games: VecMonitor
 ) -> dict[str, Any]:
     asked = dataclasses.asdict(options)
     asked |= asked.pop("hyperparameters")

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from estragon.commands.train_sb3 import TrainSb3
 from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import ensure_writable, write_json, write_whole
 from estragon.support.options import optional
 from estragon.trainers.controller import slug
-from estragon.trainers.sb3.hyperparameters import Hyperparameters
-from estragon.trainers.sb3.names import Device, Name, PolicyType
+from estragon.trainers.sb3.settings import (
+    AlgorithmName,
+    Device,
+    Hyperparameters,
+    PolicyType,
+    Sb3Settings,
+)
 
 if TYPE_CHECKING:
     import optuna
@@ -33,7 +37,7 @@ class Tune:
     """A project folder, a .pck or an exported game."""
     scene: Annotated[str | None, optional("SCENE")] = None
     """The scene to play; else the game's main scene."""
-    algo: Name = "ppo"
+    algo: AlgorithmName = "ppo"
     """The algorithm."""
     policy_type: PolicyType = "mlp"
     """As in `estragon train sb3`."""
@@ -87,9 +91,9 @@ class Tune:
         self._report(study, folder)
         return 0 if finished else INTERRUPTED
 
-    def as_training(self) -> TrainSb3:
+    def as_training(self) -> Sb3Settings:
         """A trial as a run of training."""
-        return TrainSb3(
+        return Sb3Settings(
             env_path=self.env_path,
             scene=self.scene,
             algo=self.algo,

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.commands.film import film_name
 from estragon.godot.find import require_godot
 from estragon.selfplay.checkpoint import load_checkpoint, save_checkpoint
 from estragon.selfplay.ladder import Ladder
@@ -20,6 +19,7 @@ from estragon.selfplay.run_folder import RunFolder
 from estragon.selfplay.session import start_session
 from estragon.selfplay.threads import Threads
 from estragon.show.film import plan as film_plan
+from estragon.show.film.film_run import film_name
 from estragon.show.film.filmed_run import read_run
 from estragon.show.film.kept_run import find_run
 from estragon.show.film.plan import AFTER_SEC, CARD_SEC, END_SEC, TITLE_SEC, Quality
@@ -315,7 +315,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 
 def test_films_are_named_after_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estragon.commands.film.time.strftime", lambda _: "20300102-030405")
+    monkeypatch.setattr("estragon.show.film.film_run.time.strftime", lambda _: "20300102-030405")
     assert film_name(Path("x")) == Path("x/learn_progress-20300102-030405.mp4")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.commands.plot import latest_run
+from estragon.selfplay.run_folder import latest_run
 from estragon.show.trajectories.trajectory import write_trajectory
 from estragon.support.errors import UserError
 from tests.show.charts.live_metrics import write_live_metrics

@@ -10,7 +10,6 @@ from estragon.support.options import optional
 from estragon.support.progress import Progress
 
 if TYPE_CHECKING:
-    from estragon.selfplay.run_folder import RunFolder
     from estragon.show.film.make import Made
 
 TELL_EVERY_SEC = 5.0
@@ -35,6 +34,7 @@ class MakeFilm:
 
     def run(self) -> None:
         """Make it, and tell."""
+        from estragon.show.film.film_run import film_name, film_run
         from estragon.show.film.kept_run import find_run
 
         folder = find_run(self.run_name)
@@ -55,47 +55,6 @@ class MakeFilm:
                 print("what is drawn is kept: the same command goes on", file=sys.stderr)
                 raise
         _tell(output, made, time.monotonic() - begun, kept=self.keep_frames)
-
-
-def film_name(folder: Path) -> Path:
-    """The name of a film that is begun now."""
-    return folder / f"learn_progress-{time.strftime('%Y%m%d-%H%M%S')}.mp4"
-
-
-def film_run(
-    folder: "RunFolder",
-    output: Path,
-    progress: Progress,
-    *,
-    quality: Literal["low", "high"],
-    renderer: Literal["auto", "godot", "top-down"],
-    overwrite: bool = False,
-    keep_frames: bool = False,
-) -> "Made":
-    """Film a run."""
-    from estragon.show.film.filmed_run import read_run
-    from estragon.show.film.make import Script, make_film
-    from estragon.show.film.plan import QUALITIES
-    from estragon.show.film.renderers import choose_renderer
-
-    run = read_run(folder)
-    script = Script(
-        run=run.facts,
-        stages=run.stages,
-        policies=run.digest,
-        rules=run.task.rules,
-        layouts=run.task.layouts,
-        quality=QUALITIES[quality],
-        renderer=choose_renderer(renderer, progress.say),
-    )
-    return make_film(
-        script,
-        output,
-        folder=folder.path,
-        progress=progress,
-        overwrite=overwrite,
-        keep_frames=keep_frames,
-    )
 
 
 def _tell(output: Path, made: "Made", spent_sec: float, *, kept: bool) -> None:

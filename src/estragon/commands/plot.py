@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from estragon.selfplay.run_folder import LATEST_RUN, LOGS, latest_run
 from estragon.support.errors import UserError
 from estragon.support.options import optional
 
 if TYPE_CHECKING:
     from estragon.show.charts.draw import Pictures
     from estragon.show.charts.runs import Run
-
-LOGS = Path("trainer", "logs")
-LATEST_RUN = LOGS / "latest_run.txt"
-"""A file with one line: the folder of the newest run."""
 
 Paths = Annotated[tuple[tuple[Path, ...], ...], tyro.conf.UseAppendAction]
 """Given one after the other, or the option again for each."""
@@ -88,17 +85,6 @@ def run_folder(folder: Path) -> Path:
     if not (folder / "metrics.csv").exists() and pointer.exists():
         return latest_run(pointer)
     return folder
-
-
-def latest_run(pointer: Path = LATEST_RUN) -> Path:
-    """The folder that `latest_run.txt` names, absolute or from where that file lies."""
-    try:
-        named = pointer.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"no run given and no {pointer} to name one; give --run DIR") from error
-    if not named or "\n" in named:
-        raise UserError(f"{pointer}: expected one line, the folder of a run; or give --run DIR")
-    return pointer.parent / named
 
 
 def _check_numbers(runs: "Sequence[Run]", pictures: "Pictures") -> None:

@@ -8,6 +8,8 @@ from estragon.support.errors import UserError
 from estragon.support.files import new_folder, write_whole
 
 LOGS = Path("trainer") / "logs"
+LATEST_RUN = LOGS / "latest_run.txt"
+"""A file with one line: the folder of the newest run."""
 
 
 @dataclass(frozen=True)
@@ -99,3 +101,14 @@ class RunFolder:
         inside = self.path.is_relative_to(logs)
         name = self.path.relative_to(logs) if inside else self.path.absolute()
         write_whole(logs / "latest_run.txt", f"{name.as_posix()}\n".encode())
+
+
+def latest_run(pointer: Path = LATEST_RUN) -> Path:
+    """The folder that `latest_run.txt` names, absolute or from where that file lies."""
+    try:
+        named = pointer.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"no run given and no {pointer} to name one; give --run DIR") from error
+    if not named or "\n" in named:
+        raise UserError(f"{pointer}: expected one line, the folder of a run; or give --run DIR")
+    return pointer.parent / named

@@ -6,12 +6,13 @@ from typing import cast
 
 from rich.console import Console
 
-from estragon.commands.film import film_name, film_run
 from estragon.selfplay.display import strength_table
 from estragon.selfplay.ladder import PAIRINGS
 from estragon.selfplay.probe import Probe, probe
+from estragon.selfplay.run_folder import RunFolder
 from estragon.selfplay.session import Session
 from estragon.show.charts.draw import draw_charts
+from estragon.show.film.film_run import film_name, film_run
 from estragon.support.files import write_json
 from estragon.support.progress import Progress
 from estragon.tag.evaluate import wilson_interval
@@ -22,9 +23,7 @@ def finish(session: Session, *, film: bool, probe_steps: int) -> None:
     """Leave charts, a film and a summary, and print the end screen."""
     with Progress() as progress:
         probes = _probe(session, probe_steps, progress)
-        progress.step("charts")
-        charts = draw_charts(session.folder.path, session.folder.root / "charts")
-        filmed = _film(session, progress) if film else None
+        charts, filmed = draw_results(session.folder, progress, film=film)
     write_json(
         session.folder.path / "summary.json",
         {
@@ -38,6 +37,19 @@ def finish(session: Session, *, film: bool, probe_steps: int) -> None:
     _tell(session, probes, charts, filmed)
 
 
+def draw_results(
+    folder: RunFolder, progress: Progress, *, film: bool
+) -> tuple[list[Path], Path | None]:
+    """Draw the charts of a run and, if asked for, the quick film, which needs no Godot."""
+    progress.step("charts")
+    charts = draw_charts(folder.path, folder.root / "charts")
+    if not film:
+        return charts, None
+    path = film_name(folder.root)
+    film_run(folder, path, progress, quality="low", renderer="top-down")
+    return charts, path
+
+
 def _probe(session: Session, steps: int, progress: Progress) -> list[Probe]:
     """Let a newcomer study each finished policy."""
     if not steps or not session.task.rules.rule_set.tag_ends_episode:
@@ -48,13 +60,6 @@ def _probe(session: Session, steps: int, progress: Progress) -> list[Probe]:
         file = session.folder.policy(f"policy_{role}")
         found.append(probe(cast("Role", role), file, policy, session.task, session.recipe, steps))
     return found
-
-
-def _film(session: Session, progress: Progress) -> Path:
-    """The quick film, which needs no Godot; `estragon film` makes a better one."""
-    path = film_name(session.folder.root)
-    film_run(session.folder, path, progress, quality="low", renderer="top-down")
-    return path
 
 
 def _tell(session: Session, probes: list[Probe], charts: list[Path], film: Path | None) -> None:

@@ -4,9 +4,8 @@ import contextlib
 from pathlib import Path
 from typing import NamedTuple
 
-from estragon.commands.plot import latest_run
 from estragon.selfplay.checkpoint import NOT_A_CHECKPOINT, damaged, load_checkpoint
-from estragon.selfplay.run_folder import LOGS, RunFolder
+from estragon.selfplay.run_folder import LOGS, RunFolder, latest_run
 from estragon.selfplay.self_play import Task
 from estragon.selfplay.session import task_from
 from estragon.support.errors import UserError

@@ -12,8 +12,8 @@ from gymnasium import spaces
 from torch import nn
 
 import estragon.envs  # noqa: F401 - registers the environments
+from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.kernels import prepare
-from estragon.selfplay.recipe import Recipe
 from estragon.support.errors import UserError
 from estragon.tag.crew import available_cores
 from estragon.tag.frozen import CLIP, SHY_OF_JUMPING, moves_in_heading_frame
@@ -38,7 +38,7 @@ DEFAULT_ENV = "Estragon/TagSeeker-v0"
 TRIAL_UPDATES, TRIAL_HORIZON = 3, 4
 KL_SLACK = 1.5
 """SB3 stops an update at this many times its `target_kl`."""
-SB3_RECIPE = Recipe(
+SB3_CONFIG = PPOConfig(
     arenas=512, horizon=64, epochs=4, minibatch=4096, learning_rate=7e-4, entropy=0.003
 )
 """What was found to suit SB3's own policy: see docs/training.md."""
@@ -189,10 +189,10 @@ class DefaultSb3:
 class LearnsOneRole:
     """A PPO of SB3 that learns a role against the usual bot, with a learning rate that falls."""
 
-    def __init__(self, recipe: Recipe, budget: int, threads: int) -> None:
+    def __init__(self, config: PPOConfig, budget: int, threads: int) -> None:
         """Fall over `budget` agent-steps; torch gets `threads`, the arenas all cores."""
         self.agent_steps = 0
-        self._recipe, self._budget, self._threads = recipe, budget, threads
+        self._config, self._budget, self._threads = config, budget, threads
         self._model: PPO
 
     def update(self) -> int:
@@ -207,10 +207,10 @@ class LearnsOneRole:
         return actions
 
     def _make(self, env: VecEnv, **options: Any) -> PPO:
-        """PPO with everything of the recipe that SB3 has a place for."""
-        recipe = self._recipe
-        rows = recipe.arenas * recipe.horizon
-        parts = max(1, round(rows / recipe.minibatch))
+        """PPO with everything of the config that SB3 has a place for."""
+        config = self._config
+        rows = config.arenas * config.horizon
+        parts = max(1, round(rows / config.minibatch))
         with warnings.catch_warnings():
             # The last of the equal parts may lack a few rows; SB3 would rather it did not.
             warnings.filterwarnings("ignore", "You have specified a mini-batch size")
@@ -218,16 +218,16 @@ class LearnsOneRole:
                 "MlpPolicy",
                 env,
                 learning_rate=lambda _: self._learning_rate(),
-                n_steps=recipe.horizon,
+                n_steps=config.horizon,
                 batch_size=-(-rows // parts),
-                n_epochs=recipe.epochs,
-                gamma=recipe.discount,
-                gae_lambda=recipe.smoothing,
-                clip_range=recipe.clip,
-                ent_coef=recipe.entropy,
-                vf_coef=recipe.value_weight,
-                max_grad_norm=recipe.gradient_limit,
-                target_kl=recipe.divergence_limit / KL_SLACK,
+                n_epochs=config.epochs,
+                gamma=config.discount,
+                gae_lambda=config.smoothing,
+                clip_range=config.clip,
+                ent_coef=config.entropy,
+                vf_coef=config.value_weight,
+                max_grad_norm=config.gradient_limit,
+                target_kl=config.divergence_limit / KL_SLACK,
                 device="cpu",
                 seed=0,
                 **options,
@@ -237,33 +237,35 @@ class LearnsOneRole:
 
     def _learning_rate(self) -> float:
         share = min(1.0, self.agent_steps / self._budget)
-        start, end = self._recipe.learning_rate, self._recipe.final_learning_rate
+        start, end = self._config.learning_rate, self._config.final_learning_rate
         return start + share * (end - start)
 
 
 class TunedSb3(LearnsOneRole):
     """PPO and policy of SB3 on the environment as it is, with settings that suit it."""
 
-    def __init__(self, role: Role, budget: int, threads: int, recipe: Recipe = SB3_RECIPE) -> None:
+    def __init__(
+        self, role: Role, budget: int, threads: int, config: PPOConfig = SB3_CONFIG
+    ) -> None:
         """Prepare to learn `role` against its usual bot."""
-        super().__init__(recipe, budget, threads)
-        self._model = self._make(ArenasAsVecEnv(role, recipe.arenas, recipe.reward_scale))
+        super().__init__(config, budget, threads)
+        self._model = self._make(ArenasAsVecEnv(role, config.arenas, config.reward_scale))
 
 
 class Sb3WithOurs(LearnsOneRole):
-    """PPO with our recipe, network, frame and moves: only the trainer is SB3's."""
+    """PPO with our config, network, frame and moves: only the trainer is SB3's."""
 
-    def __init__(self, role: Role, recipe: Recipe, budget: int, threads: int) -> None:
+    def __init__(self, role: Role, config: PPOConfig, budget: int, threads: int) -> None:
         """Prepare to learn `role` against its usual bot."""
-        super().__init__(recipe, budget, threads)
-        env = ArenasInHeadingFrame(role, recipe.arenas, recipe.reward_scale)
+        super().__init__(config, budget, threads)
+        env = ArenasInHeadingFrame(role, config.arenas, config.reward_scale)
         self._frame = env.frame
         self._model = self._make(
             env,
             policy_kwargs={
                 "net_arch": [],
                 "features_extractor_class": Trunk,
-                "features_extractor_kwargs": {"hidden": recipe.hidden},
+                "features_extractor_kwargs": {"hidden": config.hidden},
                 "ortho_init": True,
                 "optimizer_kwargs": {"eps": 1e-5, "fused": True},
             },
@@ -278,12 +280,12 @@ class Sb3WithOurs(LearnsOneRole):
         return self._frame.act(super().act(features), observations[:, FORWARD : FORWARD + 2])
 
 
-def faster_threads(recipe: Recipe) -> int:
+def faster_threads(config: PPOConfig) -> int:
     """Torch threads for SB3: one or as many as cores, whichever is faster at a few small updates.
 
     With a busy neighbour the difference is large: torch's threads keep waiting for each other.
     """
-    small = replace(recipe, horizon=TRIAL_HORIZON)
+    small = replace(config, horizon=TRIAL_HORIZON)
     shortest = {}
     for threads in {1, available_cores()}:
         model = Sb3WithOurs("seeker", small, 10**9, threads)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import torch
 
+from estragon.selfplay.config import Task
 from estragon.selfplay.ladder import EVALUATION_SEED
 from estragon.selfplay.opponents import USUAL_BOTS, Rival
-from estragon.selfplay.self_play import Task
 from estragon.tag.matches import play_matches
 from estragon.tag.players import load_player
 from estragon.tag.roles import ROLES, SEEKER

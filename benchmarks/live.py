@@ -23,10 +23,9 @@ from estragon.live.brains import RandomBrain
 from estragon.live.desk import Brains
 from estragon.live.learners import CPU, learning_brains
 from estragon.live.server import LiveServer
-from estragon.live.session import FOR_EVER_SEC, RECIPE
+from estragon.live.session import CONFIG, FOR_EVER_SEC
 from estragon.live.trainer import LiveTrainer
-from estragon.selfplay.opponents import LEAGUE
-from estragon.selfplay.self_play import Task
+from estragon.selfplay.config import LEAGUE, Task
 from estragon.support import paths
 from estragon.tag.layout import load_layouts
 from estragon.tag.rules import load_rules
@@ -111,7 +110,7 @@ def _serving_learner() -> Iterator[LiveServer]:
     """A server as `estragon live` has it, its learner at work in another thread."""
     rules = load_rules()
     task = Task(rules, load_layouts(rules.layout, rules), 0, "both", LEAGUE)
-    trainer = LiveTrainer(task, RECIPE, FOR_EVER_SEC, CPU)
+    trainer = LiveTrainer(task, CONFIG, FOR_EVER_SEC, CPU)
     over = threading.Event()
 
     def learn() -> None:

@@ -14,10 +14,8 @@ import torch
 
 from estragon.commands.train_tag import STEPS
 from estragon.judge.bench import Figure
-from estragon.selfplay.opponents import LEAGUE
-from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.config import LEAGUE, PPOConfig, Task
 from estragon.selfplay.rivals import PolicyRival
-from estragon.selfplay.self_play import Task
 from estragon.selfplay.threads import Threads, choose_threads
 from estragon.selfplay.trainer import Trainer
 from estragon.support import paths
@@ -28,7 +26,7 @@ from estragon.tag.rules import load_rules
 sys.path.insert(0, str(paths.checkout()))
 try:
     from benchmarks._sb3 import (
-        SB3_RECIPE,
+        SB3_CONFIG,
         DefaultSb3,
         LearnsOneRole,
         Sb3WithOurs,
@@ -39,7 +37,7 @@ try:
 finally:
     sys.path.pop(0)
 
-RECIPE = Recipe()
+CONFIG = PPOConfig()
 AGENTS, REPEAT = 2, load_rules().episode.step_tick_interval
 GROWTH = (256, 1024, 4096)
 ROUNDS = 5
@@ -68,7 +66,7 @@ def measure(seconds: float) -> list[Figure]:
     task = Task(rules, load_layouts(rules.layout, rules), 0, "both", LEAGUE)
     torch_threads = torch.get_num_threads()
     try:
-        setup = Setup(task, choose_threads(task, RECIPE), faster_threads(RECIPE))
+        setup = Setup(task, choose_threads(task, CONFIG), faster_threads(CONFIG))
         figures = _beside_sb3(setup, seconds) + _growth(setup, seconds)
         # After the rates: by now everything is compiled, on both sides.
         figures += _strength(setup, min(LONGEST_SEC, LONGEST_TIMES * seconds))
@@ -80,24 +78,24 @@ def measure(seconds: float) -> list[Figure]:
 def _beside_sb3(setup: Setup, seconds: float) -> list[Figure]:
     """Our trainer, SB3 as its users begin, and SB3 with everything that it can take from us."""
     with ExitStack() as stack:
-        trainer = stack.enter_context(closing(_trainer(setup, RECIPE)))
+        trainer = stack.enter_context(closing(_trainer(setup, CONFIG)))
         default = stack.enter_context(closing(DefaultSb3(setup.sb3_threads)))
         tuned = TunedSb3("seeker", STEPS // 2, setup.sb3_threads)
-        with_ours = Sb3WithOurs("seeker", RECIPE, STEPS // 2, setup.sb3_threads)
+        with_ours = Sb3WithOurs("seeker", CONFIG, STEPS // 2, setup.sb3_threads)
         sides = {"default": default.update, "tuned": tuned.update, "with_ours": with_ours.update}
         for update in sides.values():
             update()  # one is enough to be warm: hundreds of decisions and gradient steps
         rates = _take_turns({"ours": _updates(trainer), **sides}, seconds)
     workers, each = setup.threads
-    own = f"{RECIPE.arenas} × {AGENTS} × {REPEAT}, {workers} workers, torch threads: {each}"
+    own = f"{CONFIG.arenas} × {AGENTS} × {REPEAT}, {workers} workers, torch threads: {each}"
     default_note = f"MlpPolicy, DummyVecEnv, Box actions, torch threads: {setup.sb3_threads}"
     tuned_note = f"MlpPolicy, Box actions, our arenas, torch threads: {setup.sb3_threads}"
-    with_ours_note = f"our recipe, network, moves, arenas, torch threads: {setup.sb3_threads}"
+    with_ours_note = f"our config, network, moves, arenas, torch threads: {setup.sb3_threads}"
     return [
-        _rate("train_agent_steps_per_s", rates["ours"], RECIPE.arenas, f"{own}, learners only"),
+        _rate("train_agent_steps_per_s", rates["ours"], CONFIG.arenas, f"{own}, learners only"),
         _rate("sb3_default_agent_steps_per_s", rates["default"], 1, default_note),
-        _rate("sb3_tuned_agent_steps_per_s", rates["tuned"], SB3_RECIPE.arenas, tuned_note),
-        _rate("sb3_with_ours_agent_steps_per_s", rates["with_ours"], RECIPE.arenas, with_ours_note),
+        _rate("sb3_tuned_agent_steps_per_s", rates["tuned"], SB3_CONFIG.arenas, tuned_note),
+        _rate("sb3_with_ours_agent_steps_per_s", rates["with_ours"], CONFIG.arenas, with_ours_note),
         _figure("train_over_sb3_default", rates["ours"] / rates["default"], "×"),
         _figure("train_over_sb3_tuned", rates["ours"] / rates["tuned"], "×"),
         _figure("train_over_sb3_with_ours", rates["ours"] / rates["with_ours"], "×"),
@@ -108,8 +106,8 @@ def _growth(setup: Setup, seconds: float) -> list[Figure]:
     """Our rate with few and with many arenas."""
     with ExitStack() as stack:
         sides = {
-            arenas: _updates(stack.enter_context(closing(_trainer(setup, recipe))))
-            for arenas, recipe in ((count, replace(RECIPE, arenas=count)) for count in GROWTH)
+            arenas: _updates(stack.enter_context(closing(_trainer(setup, config))))
+            for arenas, config in ((count, replace(CONFIG, arenas=count)) for count in GROWTH)
         }
         rates = _take_turns(sides, seconds)
     few, many = GROWTH[0], GROWTH[-1]
@@ -120,23 +118,23 @@ def _growth(setup: Setup, seconds: float) -> list[Figure]:
 
 def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
     """Seconds of training until the seeker and the hider beat the bots that play against them."""
-    ours = _learn(setup, "ours", RECIPE, cap_sec)
-    bots_only = _learn(setup, "ours, bots only", replace(RECIPE, past=0.0, sparring=1.0), cap_sec)
+    ours = _learn(setup, "ours", CONFIG, cap_sec)
+    bots_only = _learn(setup, "ours, bots only", replace(CONFIG, past=0.0, sparring=1.0), cap_sec)
     threads = setup.sb3_threads
     with_ours = _learn_with_sb3(
         setup,
         "SB3 with ours",
-        lambda role: Sb3WithOurs(role, RECIPE, STEPS // 2, threads),
+        lambda role: Sb3WithOurs(role, CONFIG, STEPS // 2, threads),
         cap_sec,
     )
     tuned = _learn_with_sb3(
         setup, "SB3 tuned", lambda role: TunedSb3(role, STEPS // 2, threads), cap_sec
     )
     goal = f"goal: {STRONG:.0%} of {MATCHES} matches each"
-    league_note = f"league; {RECIPE.sparring:.0%} of the arenas against the bots that judge"
+    league_note = f"league; {CONFIG.sparring:.0%} of the arenas against the bots that judge"
     bots_note = "every arena against the bots that judge, as SB3"
     tuned_note = "SB3's own policy; each role only against the bot that judges it"
-    with_ours_note = "SB3's trainer with our recipe, network, frame and moves; the same opponents"
+    with_ours_note = "SB3's trainer with our config, network, frame and moves; the same opponents"
     shown = {
         "seconds_to_strength": (ours, f"{goal}; {league_note}"),
         "seconds_to_strength_bots_only": (bots_only, bots_note),
@@ -167,12 +165,12 @@ def _learn_with_sb3(
     return learn_until_strong(name, pupils, cap_sec)
 
 
-def _learn(setup: Setup, name: str, recipe: Recipe, cap_sec: float) -> Learned:
+def _learn(setup: Setup, name: str, config: PPOConfig, cap_sec: float) -> Learned:
     """Train ours until it is strong.
 
     Judged in torch, as SB3 is; the policies play as they are shown, without chance.
     """
-    with closing(_trainer(setup, recipe)) as trainer:
+    with closing(_trainer(setup, config)) as trainer:
         both = Pupil(
             setup.task,
             trainer.update,
@@ -208,8 +206,8 @@ def _memory(setup: Setup) -> list[Figure]:
     return [_figure("train_peak_memory_mb", float(done.stdout), "MB", note)]
 
 
-def _trainer(setup: Setup, recipe: Recipe) -> Trainer:
-    return Trainer(setup.task, recipe, STEPS, torch.device("cpu"), *setup.threads)
+def _trainer(setup: Setup, config: PPOConfig) -> Trainer:
+    return Trainer(setup.task, config, STEPS, torch.device("cpu"), *setup.threads)
 
 
 def _updates(trainer: Trainer) -> Callable[[], int]:
@@ -245,6 +243,6 @@ def _rate(name: str, value: float, arenas: int, note: str = "") -> Figure:
 
 
 def _figure(
-    name: str, value: float, unit: str, note: str = "", arenas: int = RECIPE.arenas
+    name: str, value: float, unit: str, note: str = "", arenas: int = CONFIG.arenas
 ) -> Figure:
     return Figure(name, value, unit, arenas, AGENTS, REPEAT, note)

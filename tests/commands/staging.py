@@ -22,7 +22,7 @@ import estragon.selfplay.session
 import estragon.selfplay.threads as threads
 from estragon.cli import main
 estragon.selfplay.session.CHECKPOINT_EVERY_SEC = 0.2
-threads.choose_threads = lambda task, recipe: threads.Threads(2, 1)
+threads.choose_threads = lambda task, config: threads.Threads(2, 1)
 sys.exit(main(["train", "tag", *sys.argv[1:]]))
 """
 OFTEN_COMMAND = [sys.executable, "-c", OFTEN]

@@ -10,8 +10,8 @@ import pytest
 from estragon.cli import main
 from estragon.commands.export_tag import LEVELS, MANIFEST
 from estragon.commands.play import level_names
+from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.ladder import Ladder
-from estragon.selfplay.opponents import RoleChoice
 from estragon.selfplay.session import STAGES, start_session
 from estragon.selfplay.threads import Threads
 from estragon.support import paths
@@ -21,7 +21,7 @@ from estragon.tag.policy_files import load_policy, save_policies
 from estragon.tag.roles import ROLES, Role
 from estragon.tag.rules import Rules, load_rules
 from tests.onnx.tag_policies import metadata, policy_in
-from tests.selfplay.staging import CPU, RECIPE, STEPS_PER_UPDATE, Onlooker, short_rules, task_of
+from tests.selfplay.staging import CONFIG, CPU, STEPS_PER_UPDATE, Onlooker, short_rules, task_of
 
 LARGEST_BYTES = 200_000
 
@@ -32,7 +32,7 @@ def train(root: Path, role: RoleChoice = "both", opponent: str = "league") -> Pa
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("estragon.selfplay.session.Ladder", partial(Ladder, matches=2))
         steps = 20 * STEPS_PER_UPDATE
-        session = start_session(root, task, RECIPE, steps, CPU, lambda *_: Threads(1, 1))
+        session = start_session(root, task, CONFIG, steps, CPU, lambda *_: Threads(1, 1))
         session.write_metadata({})
         assert session.run(Onlooker(), StopRequest())
     return session.folder.path
@@ -106,8 +106,8 @@ def test_what_cannot_be_exported(
     (tmp_path / "file").touch()
     twins = ["one.npz", str(tmp_path / "one.npz")]
     for words, says in (
-        ([], "no run given and no trainer/logs/latest_run.txt"),
-        (["--run", "nowhere"], "--run nowhere: no run with a checkpoint there"),
+        ([], "trainer/logs/latest_run.txt"),
+        (["--run", "nowhere"], "no run with a checkpoint (state.pt): nowhere"),
         (["none.npz"], "cannot read policy none.npz"),
         (["broken.npz"], "broken.npz is not an Estragon policy, or it is damaged"),
         (["one.npz", "--levels"], "give policy files, or a run"),

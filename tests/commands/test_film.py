@@ -12,22 +12,20 @@ import pytest
 
 from estragon.cli import main
 from estragon.godot.find import require_godot
-from estragon.selfplay.checkpoint import load_checkpoint, save_checkpoint
+from estragon.selfplay.checkpoint import TagRun, load_checkpoint, save_checkpoint
+from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.ladder import Ladder
-from estragon.selfplay.opponents import RoleChoice
-from estragon.selfplay.run_folder import RunFolder
 from estragon.selfplay.session import start_session
 from estragon.selfplay.threads import Threads
 from estragon.show.film import plan as film_plan
 from estragon.show.film.film_run import film_name
 from estragon.show.film.filmed_run import read_run
-from estragon.show.film.kept_run import find_run
 from estragon.show.film.plan import AFTER_SEC, CARD_SEC, END_SEC, TITLE_SEC, Quality
 from estragon.support.interrupts import StopRequest
 from tests.commands.staging import finish, wait_for
 from tests.selfplay.staging import (
+    CONFIG,
     CPU,
-    RECIPE,
     STEPS_PER_UPDATE,
     Onlooker,
     short_rules,
@@ -56,7 +54,7 @@ def train(root: Path, role: RoleChoice = "both", opponent: str = "league") -> Pa
         patch.setattr("estragon.selfplay.session.STAGES", (0.0, 1.0))
         patch.setattr("estragon.selfplay.session.Ladder", partial(Ladder, matches=6))
         steps = 3 * STEPS_PER_UPDATE
-        session = start_session(root, task, RECIPE, steps, CPU, lambda *_: Threads(1, 1))
+        session = start_session(root, task, CONFIG, steps, CPU, lambda *_: Threads(1, 1))
         assert session.run(Onlooker(), StopRequest())
     return the_run(root)
 
@@ -203,7 +201,7 @@ def test_without_godot_it_is_drawn_from_above_and_says_so(
 
 
 def test_what_a_run_tells_of_itself(trained: Path) -> None:
-    run = read_run(RunFolder(trained, the_run(trained)))
+    run = read_run(TagRun(trained, the_run(trained)))
     assert [stage.name for stage in run.facts.stages] == ["0%", "100%"]
     untrained, last = run.facts.stages
     assert (untrained.agent_steps, untrained.training_sec) == (0, None)
@@ -229,7 +227,7 @@ def test_what_a_run_tells_of_itself(trained: Path) -> None:
 
 
 def test_a_role_that_learned_alone_is_shown_with_its_opponent(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path, train(tmp_path, "hider", "bot:chaser"))
+    folder = TagRun(tmp_path, train(tmp_path, "hider", "bot:chaser"))
     run = read_run(folder)
     assert run.stages[0].seeker.name == "bot:chaser"
     assert "hider" in run.stages[0].hider.name
@@ -242,11 +240,11 @@ def test_a_role_that_learned_alone_is_shown_with_its_opponent(tmp_path: Path) ->
 def test_runs_are_found_by_folder_by_id_and_by_themselves(here: Path) -> None:
     run = the_run(here)
     for name in (None, run.name, str(run), str(run.relative_to(here))):
-        assert find_run(name).path.resolve() == run.resolve()
+        assert TagRun.find(Path(), name or "latest").path.resolve() == run.resolve()
 
 
 def test_five_of_many_stages_are_shown(here: Path) -> None:
-    folder = RunFolder(here, the_run(here))
+    folder = TagRun(here, the_run(here))
     saved = load_checkpoint(folder.state)
     first, last = saved["stages"]
     saved["stages"] = [first, *[last] * 7]
@@ -287,9 +285,9 @@ def spoil_pointer(run: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "words", "says"),
     [
-        (spoil_nothing, [], "no run given and no trainer"),
-        (spoil_nothing, ["--run", "moon"], "--run moon: no run with a checkpoint there"),
-        (spoil_pointer, [], "has no checkpoint; name another with --run"),
+        (spoil_nothing, [], "latest_run.txt"),
+        (spoil_nothing, ["--run", "moon"], "no run with a checkpoint (state.pt): moon"),
+        (spoil_pointer, [], "no run with a checkpoint (state.pt): "),
         (spoil_stages, [], "no stage is finished yet"),
         (spoil_policy, [], "seeker_00003.npz is not an Estragon policy, or it is damaged"),
         (spoil_state, [], "state.pt is not a checkpoint of a run, or it is damaged"),

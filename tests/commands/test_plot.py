@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.selfplay.run_folder import latest_run
 from estragon.show.trajectories.trajectory import write_trajectory
-from estragon.support.errors import UserError
 from tests.show.charts.live_metrics import write_live_metrics
 from tests.show.charts.run_folder import read_rows, write_rows
 from tests.show.staging import played, short_rules
@@ -53,7 +51,7 @@ def test_takes_the_newest_run_by_itself(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert plot() == 2
-    assert "no run given and no trainer" in capsys.readouterr().err
+    assert "latest_run.txt" in capsys.readouterr().err
     tiny_run(Path("trainer", "logs", "run_7"))
     Path("trainer", "logs", "latest_run.txt").write_text("run_7\n")
     assert plot() == 0
@@ -115,18 +113,6 @@ def test_the_script_takes_files_or_options(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
     assert done.stdout == "replaced charts/length.png\n"
-
-
-def test_the_pointer_may_be_absolute_and_must_be_one_line(tmp_path: Path) -> None:
-    pointer = tmp_path / "latest_run.txt"
-    pointer.write_text(f"{tmp_path / 'elsewhere'}\n")
-    assert latest_run(pointer) == tmp_path / "elsewhere"
-    pointer.write_text("run_1")
-    assert latest_run(pointer) == tmp_path / "run_1"
-    for text in ("", "\n", "run_1\nrun_2\n"):
-        pointer.write_text(text)
-        with pytest.raises(UserError, match="expected one line"):
-            latest_run(pointer)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,7 @@ import pytest
 import torch
 
 from estragon.cli import main
-from estragon.selfplay.checkpoint import load_checkpoint
-from estragon.selfplay.run_folder import RunFolder
+from estragon.selfplay.checkpoint import TagRun, load_checkpoint
 from estragon.support.locks import locked
 from estragon.tag.policy_files import load_policies, save_policies
 from tests.commands.staging import (
@@ -235,8 +234,8 @@ def pickled(root: Path) -> str:
         ("--opponent WRONG_ROLE", "holds no hider"),
         ("--role seeker --opponent PICKLED", "is not an Estragon policy"),
         ("--run-id x", "--run-id x: only together with --resume"),
-        ("--resume", "no run to go on with"),
-        ("--resume --run-id nobody", "--resume nobody: no run"),
+        ("--resume", "latest_run.txt"),
+        ("--resume --run-id nobody", "no run with a checkpoint (state.pt): nobody"),
         ("--arenas 65", "arenas: expected a multiple of 2"),
         ("--arenas 2", "arenas: expected"),
         ("--horizon 0", "horizon"),
@@ -307,7 +306,7 @@ def test_a_run_is_trained_by_one_process_at_a_time(
     interrupted: Ended, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(interrupted.root)
-    run = RunFolder.find(interrupted.root, "latest")
+    run = TagRun.find(interrupted.root, "latest")
     before = run.state.read_bytes()
     with locked(run.lock, timeout_sec=0.0):
         assert main(["train", "tag", "--resume"]) == 2

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.godot import GodotEnv
+from estragon.envs.vector_env import GodotEnv
 from estragon.godot.supervised import GodotError
 from estragon.support.errors import UserError
 

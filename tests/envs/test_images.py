@@ -13,7 +13,8 @@ import pytest
 
 from estragon.cli import main
 from estragon.envs import games
-from estragon.godot import GodotEnv, display
+from estragon.envs.vector_env import GodotEnv
+from estragon.godot import display
 from estragon.godot.private import engine_folder
 from estragon.godot.supervised import GodotError
 from tests.envs.conftest import program

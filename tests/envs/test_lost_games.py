@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.godot import GodotEnv, GodotMultiAgentEnv, GodotParallelEnv, GodotVecEnv
+from estragon.envs.multi_agent_env import GodotMultiAgentEnv
+from estragon.envs.parallel_env import GodotParallelEnv
+from estragon.envs.sb3_env import GodotVecEnv
+from estragon.envs.vector_env import GodotEnv
 from estragon.godot.supervised import GodotError
 from tests.envs.peers.counter import seed_of
 
@@ -153,7 +156,7 @@ def test_nothing_is_left_when_it_is_forgotten(new_game: Path) -> None:
 def test_nothing_outlives_the_trainer(new_game: Path, end: str) -> None:
     script = f"""
 import signal, sys, time
-from estragon.godot import GodotEnv
+from estragon.envs.vector_env import GodotEnv
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in jobs of the background
 env = GodotEnv({str(new_game)!r}, n_parallel=2)
 env.reset()
@@ -179,7 +182,7 @@ time.sleep(60)
 def test_a_fork_of_the_trainer_leaves_its_games_alone(new_game: Path) -> None:
     script = f"""
 import os, sys
-from estragon.godot import GodotEnv
+from estragon.envs.vector_env import GodotEnv
 env = GodotEnv({str(new_game)!r})
 env.reset()
 child = os.fork()

@@ -24,13 +24,11 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
 
 from benchmarks._incumbent import NEWEST_PYTHON, incumbent_python
-from estragon.godot import (
-    GodotEnv,
-    GodotMultiAgentEnv,
-    GodotParallelEnv,
-    GodotSingleEnv,
-    GodotVecEnv,
-)
+from estragon.envs.multi_agent_env import GodotMultiAgentEnv
+from estragon.envs.parallel_env import GodotParallelEnv
+from estragon.envs.sb3_env import GodotVecEnv
+from estragon.envs.single_env import GodotSingleEnv
+from estragon.envs.vector_env import GodotEnv
 from estragon.godot.project import import_project
 from estragon.support import paths
 from estragon.support.errors import UserError

@@ -12,7 +12,7 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecMonitor
 
-from estragon.godot import GodotVecEnv
+from estragon.envs.sb3_env import GodotVecEnv
 from estragon.support.errors import UserError
 from tests.envs.peers.counter import seed_of
 from tests.envs.staging import Expected, flat

@@ -10,8 +10,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from estragon.envs.vector_env import add_columns
-from estragon.godot import GodotEnv
+from estragon.envs.vector_env import GodotEnv, add_columns
 from estragon.support.errors import UserError
 from tests.envs.peers.counter import ACTIONS, Agent, seed_of
 from tests.envs.staging import Expected, flat

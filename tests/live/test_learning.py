@@ -12,19 +12,19 @@ from estragon.live.episodes import EpisodeBook
 from estragon.live.learning import LearningBrain
 from estragon.live.trainer import Harvest, LiveTrainer
 from estragon.selfplay.block import Block
+from estragon.selfplay.config import Task
 from estragon.selfplay.kernels import estimate_advantages
 from estragon.selfplay.opponents import RivalPair, sides_of, sparring_partners
 from estragon.selfplay.policy import Policy
 from estragon.selfplay.rollout import Batch, Players
-from estragon.selfplay.self_play import Task
 from estragon.selfplay.tally import Episodes, Tally
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas, Results
 from estragon.tag.roles import HIDER, ROLES, SEEKER
 from estragon.tag.rules import Rules
 from tests.selfplay.staging import (
+    CONFIG,
     CPU,
-    RECIPE,
     beginners,
     differences,
     observations,
@@ -41,7 +41,7 @@ class PickyTrainer(LiveTrainer):
     """Keeps what is delivered instead of learning from it."""
 
     def __init__(self, task: Task, **changes: Any) -> None:
-        super().__init__(task, replace(RECIPE, **changes), 1000.0, CPU)
+        super().__init__(task, replace(CONFIG, **changes), 1000.0, CPU)
         self.delivered: list[Harvest] = []
 
     def deliver(self, harvest: Harvest) -> None:
@@ -86,14 +86,14 @@ def play(brain: LearningBrain, arenas: Arenas, decisions: int, client: int = CLI
 @pytest.mark.parametrize("rule_set", ["seek", "transfer"])
 def test_the_rows_are_those_of_the_embedded_engine(rule_set: str) -> None:
     task = task_of(rules=short_rules(rule_set, seconds=2.0))
-    recipe = replace(RECIPE, past=0.0)
+    config = replace(CONFIG, past=0.0)
     trainer = PickyTrainer(task, past=0.0)
     brain = LearningBrain(trainer)
     brain.join(CLIENT, hello_of(task.rules))
-    play(brain, arenas_of(task), 3 * recipe.horizon)
+    play(brain, arenas_of(task), 3 * config.horizon)
 
-    sides = sides_of(ARENAS, "both", "league", recipe.past, recipe.sparring)
-    block = Block(arenas_of(task), sides, recipe)
+    sides = sides_of(ARENAS, "both", "league", config.past, config.sparring)
+    block = Block(arenas_of(task), sides, config)
     policies = trainer.spare_policies()
     random = np.random.default_rng((task.seed, CLIENT))
     players = Players(
@@ -117,7 +117,7 @@ def test_chances_belong_to_what_was_seen_and_done() -> None:
     trainer = PickyTrainer(task)
     brain = LearningBrain(trainer)
     brain.join(CLIENT, hello_of(task.rules))
-    play(brain, arenas_of(task), 2 * RECIPE.horizon)
+    play(brain, arenas_of(task), 2 * CONFIG.horizon)
     for harvest in trainer.delivered:
         for role in (SEEKER, HIDER):
             batch, policy = harvest.batches[role], trainer.spare_policies()[role]
@@ -177,7 +177,7 @@ def test_only_what_the_server_plays_is_learned() -> None:
         trainer = PickyTrainer(task)
         brain = LearningBrain(trainer)
         brain.join(CLIENT, hello_of(task.rules, controlled=controlled))
-        play(brain, arenas_of(task), RECIPE.horizon)
+        play(brain, arenas_of(task), CONFIG.horizon)
         learned = [len(batch.features) > 0 for batch in trainer.delivered[0].batches]
         assert learned == list(controlled)
 
@@ -191,7 +191,7 @@ def test_a_question_that_is_asked_again_counts_once() -> None:
         brain.join(CLIENT, hello_of(task.rules))
         arenas = arenas_of(task)
         outcome = None
-        for seq in range(RECIPE.horizon + 1):
+        for seq in range(CONFIG.horizon + 1):
             seekers = arenas.arenas["seeker"].astype(np.int8)
             decision = Decision(seq, outcome, seekers, arenas.observations.copy())
             for _ in range(times):
@@ -214,7 +214,7 @@ def test_without_training_nothing_is_learned() -> None:
     trainer = PickyTrainer(task)
     brain = LearningBrain(trainer)
     brain.join(CLIENT, hello_of(task.rules, training=False))
-    play(brain, arenas_of(task), 3 * RECIPE.horizon)
+    play(brain, arenas_of(task), 3 * CONFIG.horizon)
     assert not trainer.delivered
 
 
@@ -241,14 +241,14 @@ def test_episodes_are_told_one_by_one() -> None:
 
 
 def live_trainer(**changes: Any) -> LiveTrainer:
-    return LiveTrainer(task_of(), replace(RECIPE, **changes), 1000.0, CPU)
+    return LiveTrainer(task_of(), replace(CONFIG, **changes), 1000.0, CPU)
 
 
 def harvests(trainer: LiveTrainer, count: int) -> None:
     """Let a game play until so many stretches are delivered."""
     brain = LearningBrain(trainer)
     brain.join(CLIENT, hello_of(trainer.task.rules))
-    play(brain, arenas_of(trainer.task), count * RECIPE.horizon)
+    play(brain, arenas_of(trainer.task), count * CONFIG.horizon)
 
 
 def test_an_update_waits_for_enough() -> None:
@@ -322,7 +322,7 @@ def test_a_warm_start_keeps_what_a_policy_has_seen() -> None:
     for policy in start.values():
         policy.mean[:] = 0.25
         policy.scale[:] = 2.0
-    trainer = LiveTrainer(task, replace(RECIPE, learning_rate=0.0), 1000.0, CPU, start)
+    trainer = LiveTrainer(task, replace(CONFIG, learning_rate=0.0), 1000.0, CPU, start)
     seen = observations(task.rules)[:, 0]
     before = [start[role].scores(seen) for role in ROLES]
     harvests(trainer, 4)
@@ -390,10 +390,10 @@ def by_kernel(policy: Policy, features: np.ndarray, rewards: np.ndarray) -> np.n
     values = np.zeros((2, steps + 1, 1), dtype=np.float32)
     values[0, :, 0] = policy.score(torch.from_numpy(features)).detach().numpy()[:, -1]
     scaled = np.zeros((2, steps, 1), dtype=np.float32)
-    scaled[0, :, 0] = RECIPE.reward_scale * rewards[:steps]
+    scaled[0, :, 0] = CONFIG.reward_scale * rewards[:steps]
     no = np.zeros((steps, 1), dtype=bool)
     advantages = np.zeros((2, steps, 1), dtype=np.float32)
-    estimate_advantages(scaled, values, no, no, RECIPE.discount, RECIPE.smoothing, advantages)
+    estimate_advantages(scaled, values, no, no, CONFIG.discount, CONFIG.smoothing, advantages)
     kept: np.ndarray = advantages[0, :, 0]
     return kept
 
@@ -427,8 +427,8 @@ def test_another_game_learns_what_pays() -> None:
     size = 7
     task = task_of()
     task = replace(task, rules=task.rules.seen_by_another_game(size))
-    recipe = replace(RECIPE, arenas=16, horizon=32, learning_rate=3e-3, past=0.0, sparring=0.0)
-    trainer = LiveTrainer(task, recipe, 1000.0, CPU)
+    config = replace(CONFIG, arenas=16, horizon=32, learning_rate=3e-3, past=0.0, sparring=0.0)
+    trainer = LiveTrainer(task, config, 1000.0, CPU)
     brain = LearningBrain(trainer)
     random = np.random.default_rng(0)
     earned = []

@@ -15,8 +15,8 @@ import pytest
 
 from estragon.cli import main
 from estragon.live.rounds import COLUMNS
+from estragon.selfplay.checkpoint import TagRun
 from estragon.selfplay.metrics import CONTRACT
-from estragon.selfplay.run_folder import RunFolder
 from estragon.tag.policy_files import load_policies
 from estragon.tag.rules import load_rules
 from tests.live.staging import ESTRAGON, Command
@@ -98,7 +98,7 @@ def test_self_play_in_rounds_leaves_everything(tmp_path: Path) -> None:
     assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
     assert {row["terminal_reason"] for row in rows} <= {"tag", "timeout"}
     assert all(float(row["duration_sec"]) <= 10.0 for row in rows)
-    about = json.loads(RunFolder.find(tmp_path, "latest").metadata.read_text())
+    about = json.loads(TagRun.find(tmp_path, "latest").metadata.read_text())
     assert about["rewards"] == "classic"
     for row in rows:  # only the classic profile pays for time
         paid = float(row["hider_term_survival"]) / float(row["hider_steps"])
@@ -157,7 +157,7 @@ def test_games_and_runs_that_are_killed_or_stand_still(tmp_path: Path) -> None:
 
 def assert_a_full_disk_is_survived(folder: Path) -> None:
     """No file may grow as large as the run's state is: one line, and the state of before."""
-    state = RunFolder.find(folder, "latest").state
+    state = TagRun.find(folder, "latest").state
     kept = state.read_bytes()
     words = [*LIMITED, str(len(kept) - 1), "live", "seeker", *QUICK, "--resume"]
     with Command(words, folder) as full:
@@ -178,7 +178,7 @@ def assert_a_full_disk_is_survived(folder: Path) -> None:
         (["--rounds", "0"], "--rounds"),
         (["--update-rows", "1"], "--update-rows"),
         (["--warm-start", "nothing.pt"], "nothing.pt"),
-        (["--resume"], "no run to go on with"),
+        (["--resume"], "latest_run.txt"),
         (["--layout", "nowhere"], "nowhere"),
         (["--rewards", "generous"], "no reward profile 'generous'; there are default, classic"),
     ],

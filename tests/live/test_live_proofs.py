@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from estragon.selfplay.run_folder import RunFolder
+from estragon.selfplay.checkpoint import TagRun
 from estragon.tag.evaluate import wilson_interval
 from estragon.tag.rules import load_rules
 from tests.live.staging import ESTRAGON, Command
@@ -54,7 +54,7 @@ def test_self_play_from_scratch_learns(record_result: Recorder) -> None:
     env = os.environ | {"AI_TRAIN_DURATION": str(LIVE_SEC)}
     words = ["bash", str(script), "self-play", "--output", str(folder), "--port", "0"]
     subprocess.run(words, cwd=folder, env=env, check=True)
-    run = RunFolder.find(folder, "latest")
+    run = TagRun.find(folder, "latest")
     (first_seeker,) = (run.path / "checkpoints").glob("seeker_00000.npz")
     (first_hider,) = (run.path / "checkpoints").glob("hider_00000.npz")
     for role, first in (("seeker", first_seeker), ("hider", first_hider)):

@@ -19,7 +19,7 @@ from tests.live.planted import SCENE, ids_of, planted_rewards
 from tests.live.staging import PATIENCE_SEC, serving
 from tests.live.test_godot_client import playing
 from tests.live.test_learning import PickyTrainer, log_chances
-from tests.selfplay.staging import RECIPE, task_of
+from tests.selfplay.staging import CONFIG, task_of
 
 ARENAS, HORIZON, STRETCHES = 8, 32, 12
 
@@ -42,7 +42,7 @@ class Witness(LearningBrain):
 @pytest.mark.slow
 def test_observation_action_chance_reward_and_number_belong_together(tmp_path: Path) -> None:
     """Without discount an advantage and a value say what the reward was; it tells id and action."""
-    recipe = replace(RECIPE, horizon=HORIZON, past=0.0, sparring=0.0, discount=0.0)
+    config = replace(CONFIG, horizon=HORIZON, past=0.0, sparring=0.0, discount=0.0)
     trainer = PickyTrainer(
         task_of(rules=load_rules()), horizon=HORIZON, past=0.0, sparring=0.0, discount=0.0
     )
@@ -70,7 +70,7 @@ def test_observation_action_chance_reward_and_number_belong_together(tmp_path: P
             assert np.allclose(batch.features, features, atol=1e-5), "the observation"
             assert np.allclose(actions_of(policy, batch, own), actions, atol=1e-5), "the action"
             assert np.allclose(batch.log_chances, log_chances(policy, batch), atol=1e-3)
-            rewards = (batch.advantages + batch.values) / recipe.reward_scale
+            rewards = (batch.advantages + batch.values) / config.reward_scale
             expected = planted_rewards(ids[:, :, role].ravel(), actions)
             assert np.allclose(rewards, expected, atol=1e-2), "the reward"
             seen += len(expected)

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from estragon.selfplay.block import Block
+from estragon.selfplay.config import PPOConfig, RoleChoice, Task
 from estragon.selfplay.ladder import Score, Stage
-from estragon.selfplay.opponents import RoleChoice, sides_of
-from estragon.selfplay.recipe import Recipe
-from estragon.selfplay.self_play import Task, Update
+from estragon.selfplay.opponents import sides_of
+from estragon.selfplay.self_play import Update
 from estragon.selfplay.session import Session
 from estragon.selfplay.trainer import Trainer
 from estragon.tag.arenas import Arenas
@@ -25,7 +25,7 @@ from tests.tag.staging import with_episode
 
 CPU = torch.device("cpu")
 LAYOUTS = "four_corners,empty"
-RECIPE = Recipe(
+CONFIG = PPOConfig(
     arenas=32,
     horizon=8,
     epochs=2,
@@ -37,7 +37,7 @@ RECIPE = Recipe(
     remembered=3,
 )
 STEPS_PER_UPDATE = 416
-"""Of RECIPE in a league: 2 blocks of 16 arenas, in which 3 + 10 + 3 have 3 + 20 + 3 learners, for 8
+"""Of CONFIG in a league: 2 blocks of 16 arenas, in which 3 + 10 + 3 have 3 + 20 + 3 learners, for 8
 decisions."""
 
 
@@ -65,17 +65,17 @@ def trainer_of(
     workers: int = 1,
     **changes: Any,
 ) -> Trainer:
-    """A trainer with a tiny recipe, changed a little."""
-    return Trainer(task or task_of(), replace(RECIPE, **changes), steps, CPU, workers)
+    """A trainer with a tiny config, changed a little."""
+    return Trainer(task or task_of(), replace(CONFIG, **changes), steps, CPU, workers)
 
 
-def block_of(task: Task, recipe: Recipe = RECIPE) -> Block:
+def block_of(task: Task, config: PPOConfig = CONFIG) -> Block:
     """The first block of a trainer, on its own."""
-    count = recipe.arenas // 2
+    count = config.arenas // 2
     arenas = Arenas(count, rules=task.rules, layout=task.layouts, seed=task.seed, threads=1)
     arenas.reset()
-    sides = sides_of(count, task.role, task.opponent, recipe.past, recipe.sparring)
-    return Block(arenas, sides, recipe)
+    sides = sides_of(count, task.role, task.opponent, config.past, config.sparring)
+    return Block(arenas, sides, config)
 
 
 def beginners(rules: Rules, seed: int = 0) -> dict[Role, FrozenPolicy]:

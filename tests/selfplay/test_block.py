@@ -11,9 +11,9 @@ from estragon.selfplay.rollout import SAMPLED_EVERY, Players
 from estragon.tag.arenas import Results
 from estragon.tag.roles import HIDER, SEEKER
 from estragon.tag.rules import Rules
-from tests.selfplay.staging import RECIPE, beginners, block_of, short_rules, task_of
+from tests.selfplay.staging import CONFIG, beginners, block_of, short_rules, task_of
 
-DECISIONS = RECIPE.horizon
+DECISIONS = CONFIG.horizon
 RULE_SETS = ("seek", "transfer")
 
 

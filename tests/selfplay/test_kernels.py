@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.kernels import (
     add_moments,
     choose,
@@ -17,7 +18,6 @@ from estragon.selfplay.kernels import (
 )
 from estragon.selfplay.losses import CLIP_FRACTION, KL, Minibatch, loss_by_formula
 from estragon.selfplay.policy import Policy
-from estragon.selfplay.recipe import Recipe
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import CLIP, FrozenPolicy, moves_in_heading_frame
@@ -138,7 +138,9 @@ def test_the_log_probability_is_the_one_the_loss_computes() -> None:
     np.testing.assert_allclose(drawn.log_chances, expected.numpy(), atol=2e-5)
     before = torch.from_numpy(drawn.log_chances).double()
     zeros = torch.zeros(len(scores), dtype=torch.float64)
-    _, measures = loss_by_formula(scores, Minibatch(picks, before, zeros, zeros), Recipe(clip=1e-4))
+    _, measures = loss_by_formula(
+        scores, Minibatch(picks, before, zeros, zeros), PPOConfig(clip=1e-4)
+    )
     assert float(measures[KL]) == pytest.approx(0.0, abs=1e-9)
     assert float(measures[CLIP_FRACTION]) == 0.0
 

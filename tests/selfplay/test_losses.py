@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.losses import (
     CLIP_FRACTION,
     ENTROPY,
@@ -17,10 +18,9 @@ from estragon.selfplay.losses import (
     loss_by_formula,
     loss_gradient,
 )
-from estragon.selfplay.recipe import Recipe
 
 CHOICES = 7
-RECIPE = replace(Recipe(), clip=0.2, entropy=0.01, value_weight=0.5)
+CONFIG = replace(PPOConfig(), clip=0.2, entropy=0.01, value_weight=0.5)
 
 
 class Rows:
@@ -45,17 +45,17 @@ class Rows:
         chances = moves[np.arange(len(jump)), self.picks[:, 0]] + jumps
         return np.asarray(chances, dtype=np.float32)
 
-    def by_formula(self, recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
+    def by_formula(self, config: PPOConfig) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and measures from torch, in double precision."""
         scores = torch.from_numpy(self.scores).double().requires_grad_()
         columns = (self.before, self.advantages, self.returns)
         tensors = (torch.from_numpy(column).double() for column in columns)
         minibatch = Minibatch(torch.from_numpy(self.picks), *tensors)
-        loss, measures = loss_by_formula(scores, minibatch, recipe)
+        loss, measures = loss_by_formula(scores, minibatch, config)
         (gradient,) = torch.autograd.grad(loss, scores)
         return gradient.numpy(), measures.numpy()
 
-    def by_pass(self, recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
+    def by_pass(self, config: PPOConfig) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and measures from the kernel."""
         gradient = np.full(self.scores.shape, np.nan, dtype=np.float32)
         measures = np.full(len(MEASURES), np.nan)
@@ -65,17 +65,17 @@ class Rows:
             self.before,
             self.advantages,
             self.returns,
-            recipe.clip,
-            recipe.value_weight,
-            recipe.entropy,
+            config.clip,
+            config.value_weight,
+            config.entropy,
             gradient,
             measures,
         )
         return gradient, measures
 
-    def agree(self, recipe: Recipe = RECIPE) -> None:
-        gradient, measures = self.by_pass(recipe)
-        expected, expected_measures = self.by_formula(recipe)
+    def agree(self, config: PPOConfig = CONFIG) -> None:
+        gradient, measures = self.by_pass(config)
+        expected, expected_measures = self.by_formula(config)
         smallest = 1e-6 / len(self.scores)
         np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=smallest)
         np.testing.assert_allclose(measures, expected_measures, rtol=2e-5, atol=1e-6)
@@ -108,8 +108,8 @@ def test_with_ratios_far_outside_the_clip(sign: float, shift: float) -> None:
     rows.before = rows.log_chances() - np.float32(shift)
     rows.advantages = np.float32(sign) * np.abs(rows.advantages)
     rows.agree()
-    recipe = replace(RECIPE, entropy=0.0)
-    gradient, measures = rows.by_pass(recipe)
+    config = replace(CONFIG, entropy=0.0)
+    gradient, measures = rows.by_pass(config)
     assert measures[CLIP_FRACTION] == pytest.approx(1.0)
     held = sign * shift > 0.0
     assert bool((gradient[:, : CHOICES + 1] == 0.0).all()) == held
@@ -121,7 +121,7 @@ def test_jumps_both_ways(jumps: int) -> None:
     rows.picks[:, 1] = jumps
     rows.before = rows.log_chances()
     rows.agree()
-    gradient, _ = rows.by_pass(replace(RECIPE, entropy=0.0))
+    gradient, _ = rows.by_pass(replace(CONFIG, entropy=0.0))
     pushed = np.sign(gradient[:, CHOICES]) * np.sign(rows.advantages)
     assert (pushed == (-1.0 if jumps else 1.0)).all()
 
@@ -130,9 +130,9 @@ def test_with_float32_on_another_device_it_is_the_same_to_its_precision() -> Non
     rows = Rows(9)
     scores = torch.from_numpy(rows.scores).requires_grad_()
     columns = (rows.picks, rows.before, rows.advantages, rows.returns)
-    loss, measures = loss_by_formula(scores, Minibatch(*map(torch.from_numpy, columns)), RECIPE)
+    loss, measures = loss_by_formula(scores, Minibatch(*map(torch.from_numpy, columns)), CONFIG)
     loss.backward()  # type: ignore[no-untyped-call]
-    gradient, expected = rows.by_pass(RECIPE)
+    gradient, expected = rows.by_pass(CONFIG)
     assert scores.grad is not None
     np.testing.assert_allclose(scores.grad.numpy(), gradient, rtol=1e-3, atol=1e-7)
     np.testing.assert_allclose(measures.numpy(), expected, rtol=1e-4, atol=1e-6)
@@ -140,7 +140,7 @@ def test_with_float32_on_another_device_it_is_the_same_to_its_precision() -> Non
 
 def test_the_measures_are_what_they_are_called() -> None:
     rows = Rows(10)
-    _, measures = rows.by_pass(RECIPE)
+    _, measures = rows.by_pass(CONFIG)
     change = rows.log_chances().astype(np.float64) - rows.before
     ratio = np.exp(change)
     bounded = np.clip(ratio, 0.8, 1.2)
@@ -161,21 +161,21 @@ def test_the_measures_are_what_they_are_called() -> None:
 def test_the_entropy_is_in_the_loss() -> None:
     """Its gradient grows with its weight, and a step along it makes choices more even."""
     rows = Rows(11)
-    plain, _ = rows.by_pass(replace(RECIPE, entropy=0.0))
-    some, before = rows.by_pass(replace(RECIPE, entropy=0.1))
-    more, _ = rows.by_pass(replace(RECIPE, entropy=0.2))
+    plain, _ = rows.by_pass(replace(CONFIG, entropy=0.0))
+    some, before = rows.by_pass(replace(CONFIG, entropy=0.1))
+    more, _ = rows.by_pass(replace(CONFIG, entropy=0.2))
     assert np.abs(some - plain)[:, : CHOICES + 1].max() > 1e-5
     np.testing.assert_allclose(more - plain, 2.0 * (some - plain), atol=1e-8)
     np.testing.assert_array_equal(some[:, -1], plain[:, -1])
     rows.scores -= 10.0 * (some - plain) * len(rows.scores)
-    _, after = rows.by_pass(RECIPE)
+    _, after = rows.by_pass(CONFIG)
     assert after[ENTROPY] > before[ENTROPY] + 0.01
 
 
 def test_the_values_weight_is_in_the_loss() -> None:
     rows = Rows(12)
-    one, _ = rows.by_pass(replace(RECIPE, value_weight=0.5))
-    two, _ = rows.by_pass(replace(RECIPE, value_weight=1.0))
+    one, _ = rows.by_pass(replace(CONFIG, value_weight=0.5))
+    two, _ = rows.by_pass(replace(CONFIG, value_weight=1.0))
     np.testing.assert_allclose(two[:, -1], 2.0 * one[:, -1], rtol=1e-6)
     np.testing.assert_array_equal(two[:, :-1], one[:, :-1])
     error = rows.scores[:, -1].astype(np.float64) - rows.returns

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from estragon.selfplay.config import LEAGUE
 from estragon.selfplay.opponents import (
-    LEAGUE,
     Sides,
     fixed_rivals,
     resolve_opponent,

@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 import torch
 
+from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.ppo import Learner, Losses
-from estragon.selfplay.recipe import Recipe
 from estragon.selfplay.rollout import Batch, Moments
-from tests.selfplay.staging import CPU, RECIPE, beginners, differences, short_rules, through_a_file
+from tests.selfplay.staging import CONFIG, CPU, beginners, differences, short_rules, through_a_file
 
 RULES = short_rules()
 SIZE = RULES.observation.size
 ROWS = 512
 REWARDED = 3
-EASY = replace(RECIPE, epochs=4, minibatch=128, learning_rate=3e-3, divergence_limit=1e6)
+EASY = replace(CONFIG, epochs=4, minibatch=128, learning_rate=3e-3, divergence_limit=1e6)
 NOTHING_SEEN: list[Moments] = []
 
 
-def learner_of(recipe: Recipe = EASY) -> Learner:
-    return Learner(beginners(RULES)["seeker"], RULES, recipe, CPU)
+def learner_of(config: PPOConfig = EASY) -> Learner:
+    return Learner(beginners(RULES)["seeker"], RULES, config, CPU)
 
 
 def log_chances(learner: Learner, features: np.ndarray) -> torch.Tensor:
@@ -71,9 +71,9 @@ def update(learner: Learner, seed: int, rate: float = 3e-3) -> Losses:
 
 
 def test_rows_of_no_weight_teach_the_policy_nothing() -> None:
-    recipe = replace(EASY, value_weight=0.0, entropy=0.0)
+    config = replace(EASY, value_weight=0.0, entropy=0.0)
     for weight in (0.0, 1.0):
-        learner = learner_of(recipe)
+        learner = learner_of(config)
         before = through_a_file(learner.policy.layers.state_dict())
         batch = played(learner, 1)
         batch.weights[...] = weight

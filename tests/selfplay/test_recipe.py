@@ -1,24 +1,24 @@
-"""A recipe that makes no sense is refused, by the name of what is wrong."""
+"""A config that makes no sense is refused, by the name of what is wrong."""
 
 from dataclasses import fields, replace
 
 import pytest
 
-from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.config import PPOConfig
 from estragon.support.errors import UserError
-from tests.selfplay.staging import RECIPE
+from tests.selfplay.staging import CONFIG
 
 
 def test_the_defaults_make_sense() -> None:
-    Recipe().check()
-    RECIPE.check()
+    PPOConfig().check()
+    CONFIG.check()
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Recipe)])
+@pytest.mark.parametrize("name", [field.name for field in fields(PPOConfig)])
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
 def test_no_number_may_be_negative_or_none(name: str, value: float) -> None:
     with pytest.raises(UserError, match=name):
-        replace(Recipe(), **{name: value}).check()  # type: ignore[arg-type]
+        replace(PPOConfig(), **{name: value}).check()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_no_number_may_be_negative_or_none(name: str, value: float) -> None:
 )
 def test_each_number_has_its_range(name: str, value: float) -> None:
     with pytest.raises(UserError, match=name):
-        replace(Recipe(), **{name: value}).check()  # type: ignore[arg-type]
+        replace(PPOConfig(), **{name: value}).check()  # type: ignore[arg-type]
 
 
 def test_there_are_no_more_arenas_than_all() -> None:
     with pytest.raises(UserError, match="past and sparring"):
-        replace(Recipe(), past=0.6, sparring=0.5).check()
+        replace(PPOConfig(), past=0.6, sparring=0.5).check()

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from estragon.selfplay.checkpoint import load_checkpoint, save_checkpoint
+from estragon.selfplay.checkpoint import TagRun, load_checkpoint, save_checkpoint
+from estragon.selfplay.config import Task
 from estragon.selfplay.ladder import Ladder
-from estragon.selfplay.run_folder import RunFolder
-from estragon.selfplay.self_play import Task
 from estragon.selfplay.session import STAGES, STRENGTH_COLUMNS, Session, start_session
 from estragon.selfplay.threads import Threads
 from estragon.show.charts.draw import draw_charts
@@ -24,8 +23,8 @@ from estragon.support.interrupts import StopRequest
 from estragon.tag.policy_files import load_policies, save_policies
 from estragon.tag.roles import ROLES
 from tests.selfplay.staging import (
+    CONFIG,
     CPU,
-    RECIPE,
     STEPS_PER_UPDATE,
     Onlooker,
     assert_same_runs,
@@ -40,7 +39,7 @@ UPDATES = 20
 STEPS = UPDATES * STEPS_PER_UPDATE
 """Every stage falls on an update of its own."""
 RULES, TRANSFER = short_rules(seconds=0.5), short_rules("transfer", seconds=0.5)
-QUICK = replace(RECIPE, epochs=1, minibatch=128)
+QUICK = replace(CONFIG, epochs=1, minibatch=128)
 NAMES = [f"{100 * share:.0f}%" for share in STAGES]
 
 
@@ -67,7 +66,7 @@ def new_session(root: Path, task: Task | None = None, steps: int = STEPS) -> Ses
 
 
 def resumed(root: Path) -> Session:
-    return Session.resume(RunFolder.find(root, "latest"), None)
+    return Session.resume(TagRun.find(root, "latest"), None)
 
 
 def run(session: Session, updates: int = -1) -> Onlooker:
@@ -285,7 +284,7 @@ def test_a_resumed_run_remembers_what_it_was_asked(stopped: Path) -> None:
     task = task_of(rules=RULES)
     assert (session.task.rules, session.task.layouts) == (task.rules, task.layouts)
     assert (session.task.seed, session.task.role, session.task.opponent) == (3, "both", "league")
-    assert (session.recipe, session.budget, session.threads) == (QUICK, STEPS, Threads(1, 1))
+    assert (session.config, session.budget, session.threads) == (QUICK, STEPS, Threads(1, 1))
     assert session.seconds > 0.0
     assert [stage.name for stage in session.ladder.stages] == NAMES[:5]
     assert len(session.scores) == 5
@@ -381,7 +380,7 @@ def test_a_run_from_a_machine_with_cuda_says_what_is_missing(stopped: Path) -> N
 
 
 def test_nothing_to_go_on_with(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no run to go on with"):
+    with pytest.raises(UserError, match=r"latest_run\.txt"):
         resumed(tmp_path)
 
 
@@ -400,7 +399,7 @@ def test_a_budget_that_makes_no_sense_is_refused(tmp_path: Path, steps: int) -> 
 
 def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "trainer").write_text("a file")
-    with pytest.raises(UserError, match="cannot make"):
+    with pytest.raises(UserError, match="cannot create"):
         new_session(tmp_path)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from estragon.selfplay.checkpoint import TagRun
 from estragon.selfplay.ladder import EVALUATION_SEED
 from estragon.selfplay.policy import Policy
 from estragon.selfplay.rivals import PolicyRival
-from estragon.selfplay.run_folder import RunFolder
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.matches import Outcomes, Team, play_matches, play_teams
@@ -28,14 +28,14 @@ UNTRAINED, TENTH = 0, 2
 """Places of the untrained policies and of those at a tenth of the budget among the stages."""
 
 
-def train(name: str, *options: str) -> RunFolder:
+def train(name: str, *options: str) -> TagRun:
     """Train, or go on with a training that was interrupted."""
     folder = run_folder(name)
     latest = folder / "trainer" / "logs" / "latest_run.txt"
     words = ["--resume"] if latest.exists() else list(options)
     words += ["--output", str(folder), "--no-film", "--probe-steps", "0"]
     subprocess.run([sys.executable, "-m", "estragon", "train", "tag", *words], check=True)
-    return RunFolder.find(folder, "latest")
+    return TagRun.find(folder, "latest")
 
 
 def in_torch(policy: FrozenPolicy, rules: Rules) -> Player:
@@ -43,7 +43,7 @@ def in_torch(policy: FrozenPolicy, rules: Rules) -> Player:
     return PolicyRival(Policy(policy, rules), None)
 
 
-def stage(run: RunFolder, role: Role, number: int, rules: Rules) -> Player:
+def stage(run: TagRun, role: Role, number: int, rules: Rules) -> Player:
     """A role as it was at one of the stages."""
     paths = sorted((run.path / "checkpoints").glob(f"{role}_*.pt"))
     return in_torch(load_policy(paths[number], rules, role), rules)
@@ -67,7 +67,7 @@ def against(seeker: Player, hider: Player, rules: Rules, layout: str | None = No
     return wins(outcomes, 0)
 
 
-def trends(run: RunFolder) -> dict[str, float]:
+def trends(run: TagRun) -> dict[str, float]:
     """By how much the reward against each bot rose from the first stages to the last ones.
 
     Where a role won nearly always before it had learned anything there is no trend to see: a bot

@@ -3,10 +3,9 @@
 import pytest
 
 from estragon.selfplay import threads
-from estragon.selfplay.opponents import RoleChoice
-from estragon.selfplay.recipe import BLOCKS
+from estragon.selfplay.config import BLOCKS, RoleChoice
 from estragon.selfplay.threads import Threads, choose_threads
-from tests.selfplay.staging import RECIPE, task_of
+from tests.selfplay.staging import CONFIG, task_of
 
 
 @pytest.mark.parametrize(
@@ -23,12 +22,12 @@ def test_the_fastest_is_chosen_if_it_is_worth_it(
     cores: int, seconds: dict[Threads, float], expected: Threads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threads, "available_cores", lambda: cores)
-    monkeypatch.setattr(threads, "_try", lambda _task, _recipe, tried: seconds[tried])
-    assert choose_threads(task_of(), RECIPE) == expected
+    monkeypatch.setattr(threads, "_try", lambda _task, _config, tried: seconds[tried])
+    assert choose_threads(task_of(), CONFIG) == expected
 
 
 @pytest.mark.parametrize(("role", "opponent"), [("both", "league"), ("seeker", "bot:evader")])
 def test_it_really_tries(role: RoleChoice, opponent: str) -> None:
-    chosen = choose_threads(task_of(role, opponent), RECIPE)
+    chosen = choose_threads(task_of(role, opponent), CONFIG)
     assert 1 <= chosen.workers <= BLOCKS
     assert chosen.torch_threads == 1, "or a seed would mean another run elsewhere"

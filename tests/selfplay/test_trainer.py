@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from estragon.selfplay.block import Block
-from estragon.selfplay.self_play import Task
+from estragon.selfplay.config import Task
 from estragon.selfplay.trainer import Trainer
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
@@ -15,7 +15,7 @@ from estragon.tag.match import GOING_ON
 from estragon.tag.policy_files import save_policies
 from estragon.tag.roles import HIDER, SEEKER
 from tests.selfplay.staging import (
-    RECIPE,
+    CONFIG,
     STEPS_PER_UPDATE,
     beginners,
     differences,
@@ -131,7 +131,7 @@ def test_only_rows_of_learners_count() -> None:
     assert (bots, past) == (1, 2)
     both = 16 - 2 * (bots + past)
     learners = 2 * both + 2 * (bots + past)
-    assert 2 * RECIPE.horizon * learners == STEPS_PER_UPDATE
+    assert 2 * CONFIG.horizon * learners == STEPS_PER_UPDATE
     for number in range(1, 4):
         update = trainer.update()
         assert update.agent_steps == trainer.agent_steps == number * STEPS_PER_UPDATE
@@ -152,14 +152,14 @@ def test_only_rows_of_learners_count() -> None:
 )
 def test_the_shares_of_a_league(changes: dict[str, Any], learners: int) -> None:
     trainer = trainer_of(**changes)
-    assert trainer.update().agent_steps == learners * RECIPE.horizon
+    assert trainer.update().agent_steps == learners * CONFIG.horizon
     trainer.close()
 
 
 @pytest.mark.parametrize("rule_set", ["seek", "transfer"])
 def test_both_against_a_fixed_opponent_learn_from_one_agent_an_arena(rule_set: str) -> None:
     trainer = trainer_of(task_of(opponent="bot:chaser", rules=short_rules(rule_set)))
-    assert trainer.update().agent_steps == RECIPE.arenas * RECIPE.horizon
+    assert trainer.update().agent_steps == CONFIG.arenas * CONFIG.horizon
     trainer.close()
 
 
@@ -175,7 +175,7 @@ def test_only_the_role_that_learns_changes(role: Any, learner: int) -> None:
     update = trainer.update()
     trainer.close()
     assert list(update.losses) == list(trainer.freeze()) == [role]
-    assert update.agent_steps == RECIPE.arenas * RECIPE.horizon
+    assert update.agent_steps == CONFIG.arenas * CONFIG.horizon
 
 
 def test_in_a_league_both_roles_change_and_the_past_is_remembered() -> None:
@@ -218,7 +218,7 @@ def test_the_role_that_always_wins_waits_for_the_other() -> None:
             for role in (SEEKER, HIDER):
                 weights = block.rollout.batch(role, trainer.patience(role)).weights
                 assert set(weights) == {1.0, patience[role]}
-                taught_by_bots = block.rollout.sides.sparring * trainer.recipe.horizon
+                taught_by_bots = block.rollout.sides.sparring * trainer.config.horizon
                 assert (weights == 1.0).sum() >= taught_by_bots > 0, "bots teach in any case"
         trainer.close()
     evenly, plainly = trained(5, balancing=1.0), trained(5, balancing=0.0)

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.ladder import Ladder
-from estragon.selfplay.opponents import RoleChoice
 from estragon.selfplay.session import Session, start_session
 from estragon.selfplay.threads import Threads
 from estragon.show.film.plan import QUALITIES, Quality
 from estragon.show.training_end import finish
 from estragon.support.interrupts import StopRequest
 from tests.selfplay.staging import (
+    CONFIG,
     CPU,
-    RECIPE,
     STEPS_PER_UPDATE,
     Onlooker,
     short_rules,
@@ -36,7 +36,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def trained(root: Path, role: RoleChoice, opponent: str, rule_set: str = "seek") -> Session:
     task = task_of(role, opponent, rules=short_rules(rule_set, seconds=0.5))
     steps = 3 * STEPS_PER_UPDATE
-    session = start_session(root, task, RECIPE, steps, CPU, lambda *_: Threads(1, 1))
+    session = start_session(root, task, CONFIG, steps, CPU, lambda *_: Threads(1, 1))
     assert session.run(Onlooker(), StopRequest())
     return session
 

@@ -106,13 +106,13 @@ class ExportTag:
         return rules, load_layouts(rules.layout, rules), exports
 
     def _from_run(self) -> "tuple[Rules, list[Layout], list[Export]]":
-        from estragon.show.film.kept_run import find_run, read_stages
+        from estragon.selfplay.checkpoint import TagRun, read_stages
         from estragon.tag.policy_files import load_policy
         from estragon.tag.roles import ROLES
 
         if self.rules_file is not None:
             raise UserError("--rules-file: only with policy files; a run knows its rules")
-        folder = find_run(self.run_name)
+        folder = TagRun.find(Path(), self.run_name or "latest")
         task, kept = read_stages(folder)
         stages = {stage.name: stage for stage in kept}
         wanted = LEVELS if self.levels else {"": kept[-1].name}

@@ -34,10 +34,10 @@ class MakeFilm:
 
     def run(self) -> None:
         """Make it, and tell."""
+        from estragon.selfplay.checkpoint import TagRun
         from estragon.show.film.film_run import film_name, film_run
-        from estragon.show.film.kept_run import find_run
 
-        folder = find_run(self.run_name)
+        folder = TagRun.find(Path(), self.run_name or "latest")
         output = film_name(Path()) if self.output is None else self.output
         begun = time.monotonic()
         with Progress(TELL_EVERY_SEC) as progress:

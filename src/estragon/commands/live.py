@@ -15,17 +15,18 @@ from estragon.judge.debug_bundle import collect
 from estragon.live.limits import PORT
 from estragon.live.rounds import Round, alternating, rounds_of
 from estragon.support.errors import INTERRUPTED, UserError
-from estragon.support.files import ensure_writable, new_folder
+from estragon.support.files import ensure_writable
 from estragon.support.interrupts import StopRequest, deferred_interrupts
 from estragon.support.locks import locked
 from estragon.support.options import from_environment, optional
+from estragon.support.runs import create_unique, timestamps
 from estragon.tag.roles import Role
 
 if TYPE_CHECKING:
     from estragon.live.games import Games
     from estragon.live.server import LiveServer
     from estragon.live.session import LiveSession
-    from estragon.selfplay.self_play import Task
+    from estragon.selfplay.config import Task
 
 SECONDS = 600.0
 FOR_EVER_SEC = 1e9
@@ -80,7 +81,7 @@ class Live:
     def run(self) -> int:
         """Serve, play, learn, and leave everything where it can be found."""
         roles, seconds = self._plan()
-        folder = new_folder(self.output / "debug")
+        folder = create_unique(self.output / "debug", timestamps())
         try:
             with contextlib.ExitStack() as alone:
                 session = self._session(seconds, alone)
@@ -109,19 +110,19 @@ class Live:
         return alternating("seeker" if first == "seeker" else "hider", count), seconds
 
     def _session(self, seconds: float, alone: contextlib.ExitStack) -> "LiveSession":
-        from estragon.live.session import APPROACH, RECIPE, LiveSession, start_live_session
-        from estragon.selfplay.run_folder import RunFolder
+        from estragon.live.session import APPROACH, CONFIG, LiveSession, start_live_session
+        from estragon.selfplay.checkpoint import TagRun
 
         ensure_writable(self.output / "trainer" / "policy.pt")
         if self.resume:
-            folder = RunFolder.find(self.output, "latest")
+            folder = TagRun.find(self.output, "latest")
             alone.enter_context(locked(folder.lock, timeout_sec=0.0))
             if folder.path.parent.name != APPROACH:
                 raise UserError(f"--resume: the latest run, {folder.path}, is not a live one")
             return LiveSession.resume(folder, None)
-        recipe = dataclasses.replace(RECIPE, **self._update_size(RECIPE.horizon))
+        config = dataclasses.replace(CONFIG, **self._update_size(CONFIG.horizon))
         session = start_live_session(
-            self.output, self._task(), recipe, max(1, round(seconds)), self.warm_start
+            self.output, self._task(), config, max(1, round(seconds)), self.warm_start
         )
         alone.enter_context(locked(session.folder.lock, timeout_sec=0.0))
         session.write_metadata({"mode": self.mode, "layout": self.layout})
@@ -136,8 +137,7 @@ class Live:
         return {"arenas": self.update_rows // horizon // 2 * 2, "horizon": horizon}
 
     def _task(self) -> "Task":
-        from estragon.selfplay.opponents import LEAGUE
-        from estragon.selfplay.self_play import Task
+        from estragon.selfplay.config import LEAGUE, Task
         from estragon.tag.layout import load_layouts
         from estragon.tag.rules import load_rules
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from estragon.selfplay.run_folder import LATEST_RUN, LOGS, latest_run
 from estragon.support.errors import UserError
 from estragon.support.options import optional
+from estragon.support.runs import LATEST_RUN, LOGS, latest_run
 
 if TYPE_CHECKING:
     from estragon.show.charts.draw import Pictures
@@ -80,10 +80,9 @@ class DrawCharts:
 
 
 def run_folder(folder: Path) -> Path:
-    """The folder of a run, or of the newest run in a folder that training wrote into."""
-    pointer = folder / LATEST_RUN
-    if not (folder / "metrics.csv").exists() and pointer.exists():
-        return latest_run(pointer)
+    """A run directory: `folder` itself, or the latest run in an output directory."""
+    if not (folder / "metrics.csv").exists() and (folder / LATEST_RUN).exists():
+        return latest_run(folder)
     return folder
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from estragon import __version__
-from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.config import PPOConfig
 from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import ensure_writable
 from estragon.support.interrupts import deferred_interrupts
@@ -21,7 +21,7 @@ from estragon.support.options import optional
 if TYPE_CHECKING:
     import torch
 
-    from estragon.selfplay.self_play import Task
+    from estragon.selfplay.config import Task
     from estragon.selfplay.session import Session
     from estragon.tag.rules import Rules
 
@@ -66,7 +66,7 @@ class TrainTag:
     probe_steps: int = PROBE_STEPS
     """How long a newcomer may study each finished policy, to see how far it can be exploited; 0
     leaves it out."""
-    recipe: tyro.conf.OmitArgPrefixes[Recipe] = dataclasses.field(default_factory=Recipe)
+    config: tyro.conf.OmitArgPrefixes[PPOConfig] = dataclasses.field(default_factory=PPOConfig)
 
     def run(self) -> int:
         """Train, judge, draw, film, and tell."""
@@ -89,7 +89,7 @@ class TrainTag:
         return 0
 
     def _session(self, alone: contextlib.ExitStack) -> "Session":
-        from estragon.selfplay.run_folder import RunFolder
+        from estragon.selfplay.checkpoint import TagRun
         from estragon.selfplay.session import Session, start_session
         from estragon.selfplay.threads import choose_threads
 
@@ -97,13 +97,13 @@ class TrainTag:
             raise UserError(f"--probe-steps: expected 0 or more, got {self.probe_steps}")
         ensure_writable(self.output / "trainer" / "policy.pt")
         if self.resume:
-            folder = RunFolder.find(self.output, self.run_id or "latest")
+            folder = TagRun.find(self.output, self.run_id or "latest")
             alone.enter_context(locked(folder.lock, timeout_sec=0.0))
             return Session.resume(folder, None)
         if self.run_id is not None:
             raise UserError(f"--run-id {self.run_id}: only together with --resume")
         session = start_session(
-            self.output, self._task(), self.recipe, self.steps, self._device(), choose_threads
+            self.output, self._task(), self.config, self.steps, self._device(), choose_threads
         )
         alone.enter_context(locked(session.folder.lock, timeout_sec=0.0))
         rules_file = None if self.rules_file is None else str(self.rules_file.absolute())
@@ -112,8 +112,8 @@ class TrainTag:
         return session
 
     def _task(self) -> "Task":
-        from estragon.selfplay.opponents import LEAGUE, fixed_rivals, resolve_opponent
-        from estragon.selfplay.self_play import Task
+        from estragon.selfplay.config import LEAGUE, Task
+        from estragon.selfplay.opponents import fixed_rivals, resolve_opponent
         from estragon.tag.arenas import SEEDS
         from estragon.tag.layout import load_layouts
         from estragon.tag.rules import load_rules

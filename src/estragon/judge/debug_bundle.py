@@ -1,5 +1,6 @@
 """`estragon collect-debug`: what somebody who looks for a fault needs, in one folder."""
 
+import contextlib
 import dataclasses
 import os
 import time
@@ -16,6 +17,7 @@ from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.files import write_new
 from estragon.support.options import optional
+from estragon.support.runs import latest_run
 
 LOGS = Path("trainer", "logs")
 RUN_FILES = ("metrics.csv", "metadata.json", "strength.csv", "cross_play.json", "summary.json")
@@ -111,7 +113,9 @@ class Bundle:
 def collect(folder: Path, extra_logs: dict[str, Path | None], root: Path = Path()) -> Bundle:
     """Fill a folder with what is found from `root` on; `metadata.txt` comes last and lists it."""
     bundle = Bundle(folder)
-    run = _latest_run(root)
+    run = root / LOGS  # without a pointer to the latest run, that of the newest metrics
+    with contextlib.suppress(UserError):
+        run = latest_run(root)
     for name in RUN_FILES:
         bundle.add_text(run / name, f"run/{name}")
     for policy in POLICIES:
@@ -159,16 +163,6 @@ def _logs_near(folder: Path, root: Path) -> list[Path]:
     for game in own_folders(os.environ):
         logs += (game / "logs").glob("*.log")
     return [log for log in logs if not log.absolute().is_relative_to(folder.absolute())]
-
-
-def _latest_run(root: Path) -> Path:
-    """The folder of the newest run; without a pointer to one, that of the newest metrics."""
-    logs = root / LOGS
-    try:
-        named = (logs / "latest_run.txt").read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return logs
-    return logs / named if named and "\n" not in named else logs
 
 
 def _write_metadata(bundle: Bundle, run: Path) -> None:

@@ -15,7 +15,7 @@ from estragon.live.brain import Brain, Decision, Hello, Outcome
 from estragon.live.desk import Brains
 from estragon.live.learning import LearningBrain
 from estragon.live.limits import PROTOCOL
-from estragon.live.session import FOR_EVER_SEC, RECIPE
+from estragon.live.session import CONFIG, FOR_EVER_SEC
 from estragon.live.trainer import LiveTrainer
 from estragon.selfplay.checkpoint import load_checkpoint, save_checkpoint
 from estragon.tag.policy_files import save_policies
@@ -52,8 +52,8 @@ def learning_brains(trainer: LiveTrainer, root: Path) -> Iterator[Brains]:
 def learn_foreign(like: LiveTrainer, size: int, folder: Path) -> Iterator[LiveTrainer]:
     """A trainer for observations of another size, at work in a thread of its own."""
     task = replace(like.task, rules=like.task.rules.seen_by_another_game(size))
-    recipe = replace(RECIPE, past=0.0, sparring=0.0)
-    trainer = LiveTrainer(task, recipe, FOR_EVER_SEC, CPU)
+    config = replace(CONFIG, past=0.0, sparring=0.0)
+    trainer = LiveTrainer(task, config, FOR_EVER_SEC, CPU)
     state = folder / "state.pt"
     if state.is_file():
         trainer.restore(load_checkpoint(state)["trainer"])
@@ -96,10 +96,10 @@ def _save(trainer: LiveTrainer, folder: Path) -> None:
 
 def _warm_up(trainer: LiveTrainer) -> None:
     """Compile every kernel before somebody waits for an answer."""
-    recipe = replace(RECIPE, arenas=16, horizon=8, minibatch=16)
-    spare = LiveTrainer(trainer.task, recipe, FOR_EVER_SEC, CPU)
+    config = replace(CONFIG, arenas=16, horizon=8, minibatch=16)
+    spare = LiveTrainer(trainer.task, config, FOR_EVER_SEC, CPU)
     brain = LearningBrain(spare)
-    rules, arenas = trainer.task.rules, recipe.arenas
+    rules, arenas = trainer.task.rules, config.arenas
     hello = Hello(PROTOCOL, rules.observation.size, arenas=arenas, rules=rules.rules)
     brain.join(0, hello)
     seen = np.zeros((arenas, AGENTS, rules.observation.size), dtype=np.float32)
@@ -113,6 +113,6 @@ def _warm_up(trainer: LiveTrainer) -> None:
         winners=nothing,
         last=seen[:0],
     )
-    for seq in range(recipe.horizon + 1):
+    for seq in range(config.horizon + 1):
         brain.decide([(0, Decision(seq, outcome if seq else None, nothing, seen))])
     spare.update()

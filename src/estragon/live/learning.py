@@ -43,12 +43,12 @@ class LearningBrain:
 
     def join(self, client: int, hello: Hello) -> None:
         """A client that sends decisions is there."""
-        task, recipe = self._trainer.task, self._trainer.recipe
+        task, config = self._trainer.task, self._trainer.config
         if not task.rules.has_heading:
             raise UserError(f"observations of {hello.observation_size} numbers: say encoding json")
         if hello.rules != task.rules.rules:
             raise UserError(f"rules {hello.rules}; here {task.rules.rules} is learned")
-        self._seats[client] = Seat(hello, task, recipe, self._policies, client)
+        self._seats[client] = Seat(hello, task, config, self._policies, client)
         self._spare[client] = self._trainer.spare_policies()
         self._draw_rivals(client)
 

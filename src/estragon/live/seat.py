@@ -5,12 +5,11 @@ import numpy as np
 from estragon.live.brain import Decision, Hello, Outcome
 from estragon.live.episodes import EpisodeBook
 from estragon.live.trainer import Harvest
+from estragon.selfplay.config import PPOConfig, Task
 from estragon.selfplay.kernels import Numbers
 from estragon.selfplay.opponents import RivalPair, Sides, sides_of
 from estragon.selfplay.policy import Policy
-from estragon.selfplay.recipe import Recipe
 from estragon.selfplay.rollout import Moments, Players, Question, Rollout
-from estragon.selfplay.self_play import Task
 from estragon.selfplay.tally import Episodes
 from estragon.tag.arenas import Results
 from estragon.tag.rewards import TERMS
@@ -22,12 +21,12 @@ class Seat:
     """One connection's arenas, in lockstep with its game."""
 
     def __init__(
-        self, hello: Hello, task: Task, recipe: Recipe, policies: list[Policy], seed: int
+        self, hello: Hello, task: Task, config: PPOConfig, policies: list[Policy], seed: int
     ) -> None:
         """Prepare for what `hello` announces."""
         self._learns = hello.training
-        self._sides = _sides_of(hello, task, recipe)
-        self._rollout = Rollout(task.rules, self._sides, recipe)
+        self._sides = _sides_of(hello, task, config)
+        self._rollout = Rollout(task.rules, self._sides, config)
         self._book = EpisodeBook(self._sides)
         self._ended: list[Episodes] = []
         self._policies = policies
@@ -93,10 +92,10 @@ class Seat:
         self._ended += self._book.add(results, self._decided_as)
 
 
-def _sides_of(hello: Hello, task: Task, recipe: Recipe) -> Sides:
+def _sides_of(hello: Hello, task: Task, config: PPOConfig) -> Sides:
     """Who learns where: with both agents ours some meet earlier selves and bots."""
     if all(hello.controlled):
-        return sides_of(hello.arenas, task.role, task.opponent, recipe.past, recipe.sparring)
+        return sides_of(hello.arenas, task.role, task.opponent, config.past, config.sparring)
     first, second = (hello.arenas * own for own in hello.controlled)
     return Sides(first, 0, second)
 

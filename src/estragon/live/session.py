@@ -7,10 +7,10 @@ from pathlib import Path
 import torch
 
 from estragon.live.trainer import LiveTrainer
+from estragon.selfplay.checkpoint import TagRun
+from estragon.selfplay.config import PPOConfig, Task
 from estragon.selfplay.metrics import Board, row_of
-from estragon.selfplay.recipe import Recipe
-from estragon.selfplay.run_folder import RunFolder
-from estragon.selfplay.self_play import SelfPlay, Task, Update
+from estragon.selfplay.self_play import SelfPlay, Update
 from estragon.selfplay.session import Session
 from estragon.selfplay.threads import Threads
 from estragon.tag.frozen import FrozenPolicy
@@ -19,7 +19,7 @@ from estragon.tag.roles import Role
 
 FOR_EVER_SEC = 10**9
 APPROACH = "ppo-live"
-RECIPE = Recipe(
+CONFIG = PPOConfig(
     arenas=64,
     horizon=128,
     minibatch=512,
@@ -42,9 +42,9 @@ class LiveSession(Session):
 
     def __init__(
         self,
-        folder: RunFolder,
+        folder: TagRun,
         task: Task,
-        recipe: Recipe,
+        config: PPOConfig,
         budget: int,
         device: torch.device,
         threads: Threads,
@@ -54,7 +54,7 @@ class LiveSession(Session):
         self._start = start
         self.games = "games"
         """What plays, in words."""
-        super().__init__(folder, task, recipe, budget, device, threads)
+        super().__init__(folder, task, config, budget, device, threads)
 
     @property
     def shape(self) -> str:
@@ -75,7 +75,7 @@ class LiveSession(Session):
         return max(0.0, self.budget - self.trainer.seconds)
 
     def _make_trainer(self) -> SelfPlay:
-        return LiveTrainer(self.task, self.recipe, self.budget, self.device, self._start)
+        return LiveTrainer(self.task, self.config, self.budget, self.device, self._start)
 
     def _add_rows(self, update: Update, board: Board) -> None:
         """One row an episode."""
@@ -93,16 +93,16 @@ class LiveSession(Session):
 
 
 def start_live_session(
-    root: Path, task: Task, recipe: Recipe, seconds: int, warm_start: Path | None
+    root: Path, task: Task, config: PPOConfig, seconds: int, warm_start: Path | None
 ) -> LiveSession:
     """Begin a run in a folder of its own."""
     start = None
     if warm_start is not None:
         start = load_policies(warm_start, task.rules)
-        recipe = replace(recipe, learning_rate=GENTLE_LEARNING_RATE)
-    folder = RunFolder.new(root, APPROACH)
+        config = replace(config, learning_rate=GENTLE_LEARNING_RATE)
+    folder = TagRun.timestamped(root, APPROACH)
     device = torch.device("cpu")
-    session = LiveSession(folder, task, recipe, seconds, device, Threads(1, 1), start)
+    session = LiveSession(folder, task, config, seconds, device, Threads(1, 1), start)
     session.save()
     return session
 

@@ -10,9 +10,9 @@ import torch
 from estragon.live.brain import Ask, Experience
 from estragon.live.json_episodes import JsonEpisodes
 from estragon.live.trainer import Harvest, LiveTrainer, no_moments
+from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.kernels import Numbers, decide_few
 from estragon.selfplay.policy import Policy
-from estragon.selfplay.recipe import Recipe
 from estragon.selfplay.rollout import Batch, Moments
 from estragon.selfplay.tally import Episodes
 from estragon.tag.observation import FORWARD
@@ -230,7 +230,7 @@ class Streams:
         else:
             stream.steps = []
         if steps:
-            advantages = _advantages(steps, ahead, self._trainer.recipe)
+            advantages = _advantages(steps, ahead, self._trainer.config)
             batches, moments = [], []
             for role in (SEEKER, HIDER):
                 rows = [row for row, step in enumerate(steps) if step.choice.role == role]
@@ -258,16 +258,16 @@ class Streams:
         return Moments(len(turned), turned.sum(axis=0), np.square(turned).sum(axis=0))
 
 
-def _advantages(steps: list[Step], ahead: float, recipe: Recipe) -> np.ndarray:
+def _advantages(steps: list[Step], ahead: float, config: PPOConfig) -> np.ndarray:
     """Generalised advantage estimation along one agent's steps."""
     advantages = np.empty(len(steps), dtype=np.float32)
     value, advantage = ahead, 0.0
     for row in range(len(steps) - 1, -1, -1):
         step = steps[row]
         goes_on = 0.0 if step.done else 1.0
-        surprise = recipe.reward_scale * step.reward - step.choice.value
-        surprise += goes_on * recipe.discount * value
-        advantage = surprise + goes_on * recipe.discount * recipe.smoothing * advantage
+        surprise = config.reward_scale * step.reward - step.choice.value
+        surprise += goes_on * config.discount * value
+        advantage = surprise + goes_on * config.discount * config.smoothing * advantage
         advantages[row] = advantage
         value = step.choice.value
     return advantages

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from estragon.selfplay.config import PPOConfig, Task
 from estragon.selfplay.league import Weights
 from estragon.selfplay.opponents import RivalPair
 from estragon.selfplay.policy import Policy
 from estragon.selfplay.ppo import Losses
-from estragon.selfplay.recipe import Recipe
 from estragon.selfplay.rollout import Batch, Moments
-from estragon.selfplay.self_play import SelfPlay, Task, Update
+from estragon.selfplay.self_play import SelfPlay, Update
 from estragon.selfplay.tally import Episodes
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.roles import ROLES, Role
@@ -48,7 +48,7 @@ class LiveTrainer(SelfPlay):
     def __init__(
         self,
         task: Task,
-        recipe: Recipe,
+        config: PPOConfig,
         seconds: float,
         device: torch.device,
         start: Mapping[Role, FrozenPolicy] | None = None,
@@ -57,13 +57,13 @@ class LiveTrainer(SelfPlay):
 
         Args:
             task: what is to be learned.
-            recipe: how; an update takes as many rows as its arenas and horizon have.
+            config: how; an update takes as many rows as its arenas and horizon have.
             seconds: the budget.
             device: where the updates are computed.
             start: policies to go on from.
         """
         torch.set_num_threads(1)
-        super().__init__(task, recipe, device)
+        super().__init__(task, config, device)
         self.seconds = 0.0
         """Since the beginning, over all sittings, as of the last look at the clock."""
         self.ended: list[Episodes] = []
@@ -85,7 +85,7 @@ class LiveTrainer(SelfPlay):
     @property
     def rows_wanted(self) -> int:
         """How many an update is made of."""
-        return self.recipe.arenas * self.recipe.horizon
+        return self.config.arenas * self.config.horizon
 
     @property
     def progress(self) -> float:

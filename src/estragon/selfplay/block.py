@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.opponents import Sides
-from estragon.selfplay.recipe import Recipe
 from estragon.selfplay.rollout import Players, Rollout
 from estragon.tag.arenas import Arenas
 
@@ -11,10 +11,10 @@ from estragon.tag.arenas import Arenas
 class Block:
     """Arenas of the embedded engine that advance `horizon` decisions at a time."""
 
-    def __init__(self, arenas: Arenas, sides: Sides, recipe: Recipe) -> None:
+    def __init__(self, arenas: Arenas, sides: Sides, config: PPOConfig) -> None:
         """Play these arenas."""
         self.arenas = arenas
-        self.rollout = Rollout(arenas.rules, sides, recipe)
+        self.rollout = Rollout(arenas.rules, sides, config)
 
     def play(self, players: Players) -> None:
         """Play `horizon` decisions in every arena."""

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from estragon.selfplay.recipe import Recipe
+from estragon.selfplay.config import PPOConfig
 from estragon.tag.compile import kernel
 
 MEASURES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
@@ -32,7 +32,7 @@ class Minibatch(NamedTuple):
 
 
 def loss_by_formula(
-    scores: torch.Tensor, minibatch: Minibatch, recipe: Recipe
+    scores: torch.Tensor, minibatch: Minibatch, config: PPOConfig
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The loss, and its MEASURES, for scores (rows, choices + 2) of the policy as it is now."""
     picks, before, advantages, returns = minibatch
@@ -42,14 +42,14 @@ def loss_by_formula(
     log_jump = -nn.functional.softplus(torch.where(picks[:, 1] > 0, -jump, jump))
     change = log_moves.gather(1, picks[:, :1]).squeeze(1) + log_jump - before
     ratio = change.exp()
-    clipped = ratio.clamp(1.0 - recipe.clip, 1.0 + recipe.clip)
+    clipped = ratio.clamp(1.0 - config.clip, 1.0 + config.clip)
     policy_loss = -torch.min(ratio * advantages, clipped * advantages).mean()
     value_loss = (scores[:, -1] - returns).square().mean()
     chaos = -(log_moves.exp() * log_moves).sum(dim=1)
     chaos = (chaos + nn.functional.softplus(jump) - jump * torch.sigmoid(jump)).mean()
-    loss = policy_loss + recipe.value_weight * value_loss - recipe.entropy * chaos
+    loss = policy_loss + config.value_weight * value_loss - config.entropy * chaos
     moved = (ratio - 1.0 - change).mean()
-    outside = ((ratio - 1.0).abs() > recipe.clip).float().mean()
+    outside = ((ratio - 1.0).abs() > config.clip).float().mean()
     return loss, torch.stack([policy_loss, value_loss, chaos, moved, outside]).detach()
 
 
@@ -71,7 +71,7 @@ def loss_gradient(
     Args:
         scores: (rows, choices + 2) float32.
         picks, before, advantages, returns: a Minibatch.
-        clip, value_weight, entropy_weight: of the recipe.
+        clip, value_weight, entropy_weight: of the config.
         gradient: (rows, choices + 2) float32 to fill.
         measures: (5,) float64 to fill.
     """

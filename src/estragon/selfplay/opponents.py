@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from estragon.selfplay.config import LEAGUE, RoleChoice
 from estragon.support.errors import UserError
 from estragon.tag.bots import Bot
 from estragon.tag.policy_files import load_policies
 from estragon.tag.roles import HIDER, ROLES, SEEKER, Role
 from estragon.tag.rules import Rules
 
-LEAGUE = "league"
-RoleChoice = Literal["seeker", "hider", "both"]
 USUAL_BOTS = {"seeker": "bot:evader", "hider": "bot:chaser"}
 """Whom a role that learns alone plays against."""
 RANDOM_SHARE = 0.25

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.losses import KL, MEASURES, Minibatch, loss_by_formula, loss_gradient
 from estragon.selfplay.normaliser import Normaliser
 from estragon.selfplay.policy import Policy
-from estragon.selfplay.recipe import Recipe
 from estragon.selfplay.rollout import Batch, Moments
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.rules import Rules
@@ -33,16 +33,16 @@ class Learner:
     """One role's policy, its optimiser and its normalisation."""
 
     def __init__(
-        self, start: FrozenPolicy, rules: Rules, recipe: Recipe, device: torch.device
+        self, start: FrozenPolicy, rules: Rules, config: PPOConfig, device: torch.device
     ) -> None:
         """Begin as `start`."""
         self.policy = Policy(start, rules).to(device)
         self.actor = self.policy if device.type == "cpu" else Policy(start, rules)
         self.normaliser = Normaliser(rules.observation.size)
         self.optimiser = torch.optim.Adam(
-            self.policy.parameters(), lr=recipe.learning_rate, eps=1e-5, fused=True
+            self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True
         )
-        self._recipe = recipe
+        self._config = config
         self._device = device
 
     def update(
@@ -53,7 +53,7 @@ class Learner:
         random: np.random.Generator,
     ) -> Losses:
         """Learn from what was played, then renew the normalisation for the next play."""
-        recipe, device = self._recipe, self._device
+        config, device = self._config, self._device
         features, picks, before, advantages, values, weights = (
             torch.from_numpy(np.concatenate(parts)).to(device)
             for parts in zip(*batches, strict=True)
@@ -64,16 +64,16 @@ class Learner:
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate
         rows = len(features)
-        parts = max(1, round(rows / recipe.minibatch))
+        parts = max(1, round(rows / config.minibatch))
         seen: list[np.ndarray] = []
-        for _ in range(recipe.epochs):
+        for _ in range(config.epochs):
             order = torch.from_numpy(random.permutation(rows)).to(device)
             for chosen in order.chunk(parts):
                 minibatch = Minibatch(
                     *(column.index_select(0, chosen) for column in (picks, before, normal, returns))
                 )
                 seen.append(self._step(features.index_select(0, chosen), minibatch))
-            if seen[-1][KL] > recipe.divergence_limit:
+            if seen[-1][KL] > config.divergence_limit:
                 break
         unexplained = float((returns - values).var() / (returns.var() + 1e-8))
         self._renew(moments)
@@ -95,7 +95,7 @@ class Learner:
 
     def _step(self, features: torch.Tensor, minibatch: Minibatch) -> np.ndarray:
         """One gradient step; returns what the loss was made of."""
-        recipe = self._recipe
+        config = self._config
         scores = self.policy.score(features)
         self.optimiser.zero_grad(set_to_none=True)
         if scores.device.type == "cpu":
@@ -107,18 +107,18 @@ class Learner:
                 minibatch.before.numpy(),
                 minibatch.advantages.numpy(),
                 minibatch.returns.numpy(),
-                recipe.clip,
-                recipe.value_weight,
-                recipe.entropy,
+                config.clip,
+                config.value_weight,
+                config.entropy,
                 gradient.numpy(),
                 measures,
             )
             scores.backward(gradient)  # type: ignore[no-untyped-call]
         else:
-            loss, tensor = loss_by_formula(scores, minibatch, recipe)
+            loss, tensor = loss_by_formula(scores, minibatch, config)
             loss.backward()  # type: ignore[no-untyped-call]
             measures = tensor.cpu().numpy()
-        nn.utils.clip_grad_norm_(self.policy.parameters(), recipe.gradient_limit)
+        nn.utils.clip_grad_norm_(self.policy.parameters(), config.gradient_limit)
         self.optimiser.step()
         return measures
 

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import torch
 
+from estragon.selfplay.config import PPOConfig, Task
 from estragon.selfplay.ladder import EVALUATION_SEED
 from estragon.selfplay.policy import Policy
-from estragon.selfplay.recipe import Recipe
 from estragon.selfplay.rivals import PolicyRival
-from estragon.selfplay.self_play import Task
 from estragon.selfplay.trainer import Trainer
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.matches import play_matches
@@ -35,13 +34,13 @@ def probe(
     policy_file: Path,
     policy: FrozenPolicy,
     task: Task,
-    recipe: Recipe,
+    config: PPOConfig,
     steps: int,
 ) -> Probe:
     """Train a fresh opponent against a frozen policy for `steps`, and let them play."""
     newcomer: Role = ROLES[1 - ROLES.index(exploited)]
     study = replace(task, role=newcomer, opponent=str(policy_file), seed=task.seed + 1)
-    trainer = Trainer(study, recipe, steps, torch.device("cpu"))
+    trainer = Trainer(study, config, steps, torch.device("cpu"))
     try:
         while not trainer.done:
             trainer.update()

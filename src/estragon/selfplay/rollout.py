@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.kernels import (
     FEW_ROWS,
     Numbers,
@@ -21,7 +22,6 @@ from estragon.selfplay.kernels import (
 )
 from estragon.selfplay.opponents import RivalPair, Sides
 from estragon.selfplay.policy import Policy
-from estragon.selfplay.recipe import Recipe
 from estragon.selfplay.tally import Tally
 from estragon.tag.arenas import Results
 from estragon.tag.roles import HIDER, SEEKER
@@ -70,16 +70,16 @@ class Players(NamedTuple):
 class Rollout:
     """`horizon` decisions of all arenas; all memory is set aside once."""
 
-    def __init__(self, rules: Rules, sides: Sides, recipe: Recipe) -> None:
+    def __init__(self, rules: Rules, sides: Sides, config: PPOConfig) -> None:
         """For arenas with these sides learning."""
         self.sides = sides
         self.tally = Tally(sides)
         self.decisions = 0
         """Taken so far."""
-        self._rules, self._recipe = rules, recipe
+        self._rules, self._config = rules, config
         self._learns = sides.learns()
         self._spars = sides.spars()
-        count, steps, size = sides.count, recipe.horizon, rules.observation.size
+        count, steps, size = sides.count, config.horizon, rules.observation.size
         self._features = np.empty((2, steps + 1, count, size), dtype=np.float32)
         self._picks = np.empty((2, steps, count, 2), dtype=np.int64)
         self._log_chances = np.empty((2, steps, count), dtype=np.float32)
@@ -98,7 +98,7 @@ class Rollout:
     @property
     def full(self) -> bool:
         """Whether all decisions have been taken."""
-        return self.decisions == self._recipe.horizon
+        return self.decisions == self._config.horizon
 
     def begin(self) -> None:
         """Forget the stretch before."""
@@ -185,7 +185,7 @@ class Rollout:
             results,
             self._seekers,
             seekers_after,
-            self._recipe.reward_scale,
+            self._config.reward_scale,
             self._rewards[:, t],
             self._ended[t],
             self._swapped[t],
@@ -205,8 +205,8 @@ class Rollout:
             self._values,
             self._ended,
             self._swapped,
-            self._recipe.discount,
-            self._recipe.smoothing,
+            self._config.discount,
+            self._config.smoothing,
             self._advantages,
         )
 
@@ -232,7 +232,7 @@ class Rollout:
     def moments(self, role: int) -> Moments:
         """What the observations of a role were like."""
         span = self._rows[self._spans[role]]
-        seen = len(range(0, self._recipe.horizon, SAMPLED_EVERY)) * len(span)
+        seen = len(range(0, self._config.horizon, SAMPLED_EVERY)) * len(span)
         return Moments(seen, self._sums[role, 0], self._sums[role, 1])
 
     def _sample(self, role: int, features: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> None:

@@ -1,6 +1,6 @@
 """Two roles that learn from each other, wherever they play.
 
-What is learned from what was played depends on the seed, the recipe and the torch build alone:
+What is learned from what was played depends on the seed, the config and the torch build alone:
 every chance is drawn from a generator named after the seed, the update and its purpose.
 """
 
@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from estragon.selfplay.config import LEAGUE, PPOConfig, Task
 from estragon.selfplay.league import League, Weights
-from estragon.selfplay.opponents import LEAGUE, RivalPair, RoleChoice
+from estragon.selfplay.opponents import RivalPair
 from estragon.selfplay.policy import Policy
 from estragon.selfplay.ppo import Learner, Losses
-from estragon.selfplay.recipe import Recipe
 from estragon.selfplay.rivals import PolicyRival
 from estragon.selfplay.rollout import Batch, Moments
 from estragon.selfplay.tally import Episodes
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.layout import Layout
 from estragon.tag.roles import HIDER, ROLES, SEEKER
-from estragon.tag.rules import Rules
 
 CHANCE_IN_PLAY, CHANCE_IN_RIVALS, CHANCE_IN_LEAGUE, CHANCE_IN_UPDATE = range(4)
 """What a random stream is for."""
@@ -30,18 +28,6 @@ LATE_PATIENCE = 8.0
 """Power of the patience that the learning rate is multiplied with at the end of a run."""
 RECENT = 0.05
 """Weight of an update's episodes in what counts as lately."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is to be learned."""
-
-    rules: Rules
-    layouts: list[Layout]
-    seed: int
-    role: RoleChoice
-    opponent: str
-    """`league`, `bot:NAME` or a policy file."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +46,16 @@ class Update:
 class SelfPlay(ABC):
     """Both learners, their league, and how far they are."""
 
-    def __init__(self, task: Task, recipe: Recipe, device: torch.device) -> None:
+    def __init__(self, task: Task, config: PPOConfig, device: torch.device) -> None:
         """Begin with policies that know nothing.
 
         Args:
             task: what is to be learned.
-            recipe: how.
+            config: how.
             device: where the updates are computed.
         """
-        recipe.check()
-        self.task, self.recipe = task, recipe
+        config.check()
+        self.task, self.config = task, config
         self.updates = 0
         self.agent_steps = 0
         self.episodes = 0
@@ -77,14 +63,14 @@ class SelfPlay(ABC):
         """How often the seeker has won lately."""
         self.learners = [
             Learner(
-                FrozenPolicy.untrained(task.rules, role, _seed(task.seed, number), recipe.hidden),
+                FrozenPolicy.untrained(task.rules, role, _seed(task.seed, number), config.hidden),
                 task.rules,
-                recipe,
+                config,
                 device,
             )
             for number, role in enumerate(ROLES)
         ]
-        self.league = League(recipe.remembered)
+        self.league = League(config.remembered)
         self.league.remember(self._policies())
         self.learning = [SEEKER, HIDER] if task.role == "both" else [ROLES.index(task.role)]
 
@@ -136,7 +122,7 @@ class SelfPlay(ABC):
         for learner, state in zip(self.learners, saved["learners"], strict=True):
             learner.restore(state)
         self.league.pairs = [(seeker, hider) for seeker, hider in saved["league"]]
-        self.league.seen = 1 + self.updates // self.recipe.snapshot_every
+        self.league.seen = 1 + self.updates // self.config.snapshot_every
 
     def patience(self, role: int) -> float:
         """How much a role learns from its likes: less for one that wins too often.
@@ -146,12 +132,12 @@ class SelfPlay(ABC):
         if self.task.opponent != LEAGUE:
             return 1.0
         lost = 1.0 - self.seeker_share if role == SEEKER else self.seeker_share
-        return float(min(1.0, 2.0 * lost) ** self.recipe.balancing)
+        return float(min(1.0, 2.0 * lost) ** self.config.balancing)
 
     @property
     def learning_rate(self) -> float:
         """Adam's step size now, but for a winner's patience."""
-        start, end = self.recipe.learning_rate, self.recipe.final_learning_rate
+        start, end = self.config.learning_rate, self.config.final_learning_rate
         return start + min(1.0, self.progress) * (end - start)
 
     def _learn(
@@ -168,7 +154,7 @@ class SelfPlay(ABC):
         """Count one more update, and remember it now and then."""
         self.updates += 1
         self.agent_steps += rows
-        if self.updates % self.recipe.snapshot_every == 0:
+        if self.updates % self.config.snapshot_every == 0:
             self.league.remember(self._policies())
         self.episodes += episodes.count
         if episodes.count:

@@ -6,23 +6,27 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, cast
 
-import msgspec
 import torch
 
-from estragon.selfplay.checkpoint import NOT_A_CHECKPOINT, damaged, load_checkpoint, save_checkpoint
+from estragon.selfplay.checkpoint import (
+    NOT_A_CHECKPOINT,
+    TagRun,
+    damaged,
+    load_checkpoint,
+    plain_task,
+    save_checkpoint,
+    task_from,
+)
+from estragon.selfplay.config import LEAGUE, PPOConfig, Task
 from estragon.selfplay.ladder import PAIRINGS, Ladder, Score, Stage
 from estragon.selfplay.metrics import COLUMNS, Board, Cell, Table, row_of
-from estragon.selfplay.opponents import LEAGUE, RoleChoice
-from estragon.selfplay.recipe import Recipe
-from estragon.selfplay.run_folder import RunFolder
-from estragon.selfplay.self_play import SelfPlay, Task, Update
+from estragon.selfplay.self_play import SelfPlay, Update
 from estragon.selfplay.threads import Threads
 from estragon.selfplay.trainer import Trainer
 from estragon.support.errors import UserError
 from estragon.support.files import write_json, write_whole
 from estragon.support.interrupts import StopRequest
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.layout import Layout
 from estragon.tag.policy_files import load_policy, save_policies
 from estragon.tag.roles import Role
 from estragon.tag.rules import Rules
@@ -64,15 +68,15 @@ class Session:
 
     def __init__(
         self,
-        folder: RunFolder,
+        folder: TagRun,
         task: Task,
-        recipe: Recipe,
+        config: PPOConfig,
         budget: int,
         device: torch.device,
         threads: Threads,
     ) -> None:
         """Begin a run in an empty folder."""
-        self.folder, self.task, self.recipe, self.budget = folder, task, recipe, budget
+        self.folder, self.task, self.config, self.budget = folder, task, config, budget
         self.device, self.threads = device, threads
         self.trainer = self._make_trainer()
         self.ladder = Ladder(task.rules, task.layouts)
@@ -84,7 +88,7 @@ class Session:
         self._saved_at = time.monotonic()
 
     @classmethod
-    def resume(cls, folder: RunFolder, device: torch.device | None) -> Self:
+    def resume(cls, folder: TagRun, device: torch.device | None) -> Self:
         """Take up a run where its last checkpoint left it."""
         saved = load_checkpoint(folder.state)
         try:
@@ -92,12 +96,12 @@ class Session:
             kept = folder.path / Path(task.opponent).name
             if task.opponent != LEAGUE and kept.is_file():
                 task = replace(task, opponent=str(kept))  # wherever the folder is by now
-            recipe = Recipe(**saved["recipe"])
+            config = PPOConfig(**saved["recipe"])
             chosen = device or torch.device(saved["device"])
             if chosen.type == "cuda" and not torch.cuda.is_available():
                 raise UserError(f"{folder.state}: was trained on cuda; torch sees no CUDA here")
             session = cls(
-                folder, task, recipe, int(saved["budget"]), chosen, Threads(*saved["threads"])
+                folder, task, config, int(saved["budget"]), chosen, Threads(*saved["threads"])
             )
             session.trainer.restore(saved["trainer"])
             session.metrics.restore(int(saved["metrics_rows"]))
@@ -153,7 +157,7 @@ class Session:
     def shape(self) -> str:
         """Where the steps come from, in words."""
         repeat = self.task.rules.episode.step_tick_interval
-        return f"{self.recipe.arenas} arenas × 2 agents × {repeat} ticks"
+        return f"{self.config.arenas} arenas × 2 agents × {repeat} ticks"
 
     @property
     def spent(self) -> str:
@@ -174,8 +178,8 @@ class Session:
         save_checkpoint(
             self.folder.state,
             {
-                "task": _plain_task(self.task),
-                "recipe": asdict(self.recipe),
+                "task": plain_task(self.task),
+                "recipe": asdict(self.config),
                 "budget": self.budget,
                 "device": str(self.device),
                 "threads": list(self.threads),
@@ -217,7 +221,7 @@ class Session:
                 "opponent": self.task.opponent,
                 "seed": self.task.seed,
                 "budget": self.budget,
-                "recipe": asdict(self.recipe),
+                "recipe": asdict(self.config),
                 "device": str(self.device),
                 "workers": self.threads.workers,
                 "torch_threads": self.threads.torch_threads,
@@ -229,7 +233,7 @@ class Session:
         """What else is kept as the run goes on."""
 
     def _make_trainer(self) -> SelfPlay:
-        return Trainer(self.task, self.recipe, self.budget, self.device, *self.threads)
+        return Trainer(self.task, self.config, self.budget, self.device, *self.threads)
 
     def _add_rows(self, update: Update, board: Board) -> None:
         """Note what an update brought."""
@@ -280,24 +284,24 @@ class Session:
 def start_session(
     root: Path,
     task: Task,
-    recipe: Recipe,
+    config: PPOConfig,
     steps: int,
     device: torch.device,
-    choose_threads: Callable[[Task, Recipe], Threads],
+    choose_threads: Callable[[Task, PPOConfig], Threads],
 ) -> Session:
     """Begin a run in a folder of its own, once everything about it is known to make sense."""
-    recipe.check()
+    config.check()
     if not 1 <= steps <= 10**12:
         raise UserError(f"--steps: expected 1 to {10**12}, got {steps}")
-    threads = choose_threads(task, recipe)
+    threads = choose_threads(task, config)
     kind = "league" if task.opponent == LEAGUE else f"{task.role}-against-a-fixed-opponent"
-    folder = RunFolder.new(root, f"ppo-{kind}")
+    folder = TagRun.timestamped(root, f"ppo-{kind}")
     if task.opponent != LEAGUE and not task.opponent.startswith("bot:"):
         # the run may well write its own policies over that file
         kept = folder.path / f"opponent{Path(task.opponent).suffix}"
         write_whole(kept, Path(task.opponent).read_bytes())
         task = replace(task, opponent=str(kept))
-    session = Session(folder, task, recipe, steps, device, threads)
+    session = Session(folder, task, config, steps, device, threads)
     session.save()
     return session
 
@@ -305,24 +309,3 @@ def start_session(
 def _save_both(path: Path, policies: dict[str, FrozenPolicy], rules: Rules) -> None:
     for suffix in (".pt", ".npz"):
         save_policies(path.with_suffix(suffix), cast("dict[Role, FrozenPolicy]", policies), rules)
-
-
-def _plain_task(task: Task) -> dict[str, Any]:
-    return {
-        "rules": msgspec.to_builtins(task.rules),
-        "layouts": msgspec.to_builtins(task.layouts),
-        "seed": task.seed,
-        "role": task.role,
-        "opponent": task.opponent,
-    }
-
-
-def task_from(saved: dict[str, Any]) -> Task:
-    """The task of a run, as its checkpoint keeps it."""
-    return Task(
-        rules=msgspec.convert(saved["rules"], Rules),
-        layouts=msgspec.convert(saved["layouts"], list[Layout]),
-        seed=int(saved["seed"]),
-        role=cast("RoleChoice", saved["role"]),
-        opponent=str(saved["opponent"]),
-    )

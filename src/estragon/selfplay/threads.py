@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import torch
 
-from estragon.selfplay.recipe import BLOCKS, Recipe
-from estragon.selfplay.self_play import Task
+from estragon.selfplay.config import BLOCKS, PPOConfig, Task
 from estragon.selfplay.trainer import Trainer
 from estragon.tag.crew import available_cores
 
@@ -31,13 +30,13 @@ class Threads(NamedTuple):
     """Threads inside each torch call; what is learned depends on it."""
 
 
-def choose_threads(task: Task, recipe: Recipe) -> Threads:
+def choose_threads(task: Task, config: PPOConfig) -> Threads:
     """The fastest layout for a few small updates of this very task."""
     cores = available_cores()
     if cores == 1:
         return Threads(1, 1)
     candidates = [Threads(min(BLOCKS, cores), 1), Threads(1, 1)]
-    small = replace(recipe, arenas=min(recipe.arenas, 256), horizon=min(recipe.horizon, 16))
+    small = replace(config, arenas=min(config.arenas, 256), horizon=min(config.horizon, 16))
     best, shortest = candidates[0], _try(task, small, candidates[0])
     for threads in candidates[1:]:
         spent = _try(task, small, threads)
@@ -46,9 +45,9 @@ def choose_threads(task: Task, recipe: Recipe) -> Threads:
     return best
 
 
-def _try(task: Task, recipe: Recipe, threads: Threads) -> float:
+def _try(task: Task, config: PPOConfig, threads: Threads) -> float:
     """The shortest of a few updates, in seconds; the first one warms up."""
-    trainer = Trainer(task, recipe, 10**9, torch.device("cpu"), *threads)
+    trainer = Trainer(task, config, 10**9, torch.device("cpu"), *threads)
     try:
         spent = []
         for _ in range(1 + TRIAL_UPDATES):

@@ -12,19 +12,13 @@ import numpy as np
 import torch
 
 from estragon.selfplay.block import Block
-from estragon.selfplay.opponents import (
-    LEAGUE,
-    RivalPair,
-    fixed_rivals,
-    sides_of,
-    sparring_partners,
-)
+from estragon.selfplay.config import BLOCKS, LEAGUE, PPOConfig, Task
+from estragon.selfplay.opponents import RivalPair, fixed_rivals, sides_of, sparring_partners
 from estragon.selfplay.policy import Policy
 from estragon.selfplay.ppo import Losses
-from estragon.selfplay.recipe import BLOCKS, Recipe
 from estragon.selfplay.rivals import PolicyRival
 from estragon.selfplay.rollout import Players
-from estragon.selfplay.self_play import CHANCE_IN_PLAY, SelfPlay, Task, Update
+from estragon.selfplay.self_play import CHANCE_IN_PLAY, SelfPlay, Update
 from estragon.selfplay.tally import Episodes
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
@@ -38,7 +32,7 @@ class Trainer(SelfPlay):
     def __init__(
         self,
         task: Task,
-        recipe: Recipe,
+        config: PPOConfig,
         steps: int,
         device: torch.device,
         workers: int = BLOCKS,
@@ -48,14 +42,14 @@ class Trainer(SelfPlay):
 
         Args:
             task: what is to be learned.
-            recipe: how.
+            config: how.
             steps: the budget, both roles together.
             device: where the updates are computed.
             workers: threads that play and learn side by side; changes no bit.
             torch_threads: threads inside each torch call; what is learned depends on it.
         """
         torch.set_num_threads(torch_threads)  # here, where policies are judged
-        super().__init__(task, recipe, device)
+        super().__init__(task, config, device)
         self.steps = steps
         self._workers = ThreadPoolExecutor(
             workers,
@@ -63,8 +57,8 @@ class Trainer(SelfPlay):
             initializer=torch.set_num_threads,
             initargs=(torch_threads,),
         )
-        count = recipe.arenas // BLOCKS
-        sides = sides_of(count, task.role, task.opponent, recipe.past, recipe.sparring)
+        count = config.arenas // BLOCKS
+        sides = sides_of(count, task.role, task.opponent, config.past, config.sparring)
         self.blocks = []
         for block in range(BLOCKS):
             arenas = Arenas(
@@ -76,7 +70,7 @@ class Trainer(SelfPlay):
                 threads=1,
             )
             arenas.reset()
-            self.blocks.append(Block(arenas, sides, recipe))
+            self.blocks.append(Block(arenas, sides, config))
         self._rivals = (
             None
             if task.opponent == LEAGUE

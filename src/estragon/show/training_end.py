@@ -6,10 +6,10 @@ from typing import cast
 
 from rich.console import Console
 
+from estragon.selfplay.checkpoint import TagRun
 from estragon.selfplay.display import strength_table
 from estragon.selfplay.ladder import PAIRINGS
 from estragon.selfplay.probe import Probe, probe
-from estragon.selfplay.run_folder import RunFolder
 from estragon.selfplay.session import Session
 from estragon.show.charts.draw import draw_charts
 from estragon.show.film.film_run import film_name, film_run
@@ -38,7 +38,7 @@ def finish(session: Session, *, film: bool, probe_steps: int) -> None:
 
 
 def draw_results(
-    folder: RunFolder, progress: Progress, *, film: bool
+    folder: TagRun, progress: Progress, *, film: bool
 ) -> tuple[list[Path], Path | None]:
     """Draw the charts of a run and, if asked for, the quick film, which needs no Godot."""
     progress.step("charts")
@@ -58,7 +58,7 @@ def _probe(session: Session, steps: int, progress: Progress) -> list[Probe]:
     for role, policy in session.trainer.freeze().items():
         progress.step(f"a newcomer studies the {role}", f"{steps:,} steps")
         file = session.folder.policy(f"policy_{role}")
-        found.append(probe(cast("Role", role), file, policy, session.task, session.recipe, steps))
+        found.append(probe(cast("Role", role), file, policy, session.task, session.config, steps))
     return found
 
 

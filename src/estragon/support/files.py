@@ -5,7 +5,6 @@ import io
 import json
 import os
 import tempfile
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,21 +48,6 @@ def append_whole(path: Path, data: bytes) -> None:
                 raise
     except OSError as error:
         raise cannot_write(path, error) from error
-
-
-def new_folder(root: Path) -> Path:
-    """A folder inside `root` that nobody has used, named after the time."""
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    for attempt in range(1000):
-        path = root / (stamp if attempt == 0 else f"{stamp}-{attempt}")
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise UserError(f"cannot make {path}: {error.strerror or error}") from error
-        return path
-    raise UserError(f"cannot find a name for a folder in {root}")
 
 
 def ensure_writable(path: Path) -> None:

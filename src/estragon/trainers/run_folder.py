@@ -1,42 +1,28 @@
-"""Where a run keeps its files; no run writes into the folder of another."""
+"""The files of a run of Stable-Baselines3 or RLlib."""
 
-import dataclasses
 from pathlib import Path
 
-from estragon.support.errors import UserError
+from estragon.support.runs import RunFolder
 
 
-@dataclasses.dataclass(frozen=True)
-class RunFolder:
+class TrainerRun(RunFolder):
     """`<experiment_dir>/<experiment_name>_<number>/`, with TensorBoard's events in it."""
-
-    path: Path
 
     @property
     def manifest(self) -> Path:
-        """What was asked for, and how it ended."""
+        """The settings of the run, and how it ended."""
         return self.path / "run.json"
 
     @property
     def game_logs(self) -> Path:
-        """What the games said."""
+        """The directory of the games' logs."""
         return self.path / "games"
 
+    @property
+    def model(self) -> Path:
+        """The SB3 model at the end of the run."""
+        return self.path / "model.zip"
 
-def numbered_folder(root: Path, name: str) -> Path:
-    """A new folder with the first number that nobody has used."""
-    if Path(name).name != name:
-        raise UserError(f"experiment_name: expected a name, not a path, got '{name}'")
-    number = 1
-    while True:
-        folder = root / f"{name}_{number}"
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            if not root.is_dir():
-                raise UserError(f"experiment_dir: {root} is no folder") from None
-            number += 1
-        except OSError as error:
-            raise UserError(f"cannot make {folder}: {error.strerror or error}") from error
-        else:
-            return folder
+    def checkpoint(self, steps: int) -> Path:
+        """The SB3 model after so many steps."""
+        return self.path / "checkpoints" / f"rl_model_{steps}_steps.zip"

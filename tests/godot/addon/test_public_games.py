@@ -15,7 +15,7 @@ import pytest
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import DictRolloutBuffer
 
-from estragon.godot import GodotVecEnv
+from estragon.envs.sb3_env import GodotVecEnv
 from tests.godot.addon.peer import ADDON, GAMES
 
 OLD_ADDON = Path(__file__).parent / "old_addon"

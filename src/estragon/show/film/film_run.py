@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from estragon.selfplay.run_folder import RunFolder
+from estragon.selfplay.checkpoint import TagRun
 from estragon.show.film.filmed_run import read_run
 from estragon.show.film.make import Made, Script, make_film
 from estragon.show.film.plan import QUALITIES
@@ -18,7 +18,7 @@ def film_name(folder: Path) -> Path:
 
 
 def film_run(
-    folder: RunFolder,
+    folder: TagRun,
     output: Path,
     progress: Progress,
     *,

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from estragon.selfplay.checkpoint import StageRecord, TagRun, read_stages
+from estragon.selfplay.config import LEAGUE, Task
 from estragon.selfplay.ladder import PAIRINGS
-from estragon.selfplay.opponents import LEAGUE
-from estragon.selfplay.run_folder import RunFolder
-from estragon.selfplay.self_play import Task
 from estragon.show.charts.cross_play import CrossPlay, read_cross_play
 from estragon.show.charts.table import Table, read_table
 from estragon.show.film.facts import RoleCurve, RunFacts, StageFacts
-from estragon.show.film.kept_run import KeptStage, read_stages
 from estragon.show.film.make import Stage
 from estragon.support.errors import UserError
 from estragon.tag.players import Player, load_player
@@ -36,7 +34,7 @@ class FilmedRun:
     """Of every policy that plays."""
 
 
-def read_run(folder: RunFolder) -> FilmedRun:
+def read_run(folder: TagRun) -> FilmedRun:
     """Read a run that has come to its first stage at least."""
     task, kept = read_stages(folder)
     places = np.linspace(0, len(kept) - 1, min(STAGES_SHOWN, len(kept))).astype(int)
@@ -51,7 +49,7 @@ def read_run(folder: RunFolder) -> FilmedRun:
 
 
 def _player(
-    folder: RunFolder, task: Task, role: Role, stage: KeptStage, files: list[Path]
+    folder: TagRun, task: Task, role: Role, stage: StageRecord, files: list[Path]
 ) -> Player:
     """Who plays a role: the stage's own policy, or the opponent that the other one learned with."""
     spec = task.opponent
@@ -71,7 +69,7 @@ def _digest(files: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-def _run_facts(folder: RunFolder, task: Task, stages: Sequence[tuple[str, int]]) -> RunFacts:
+def _run_facts(folder: TagRun, task: Task, stages: Sequence[tuple[str, int]]) -> RunFacts:
     strength = read_table(folder.strength)
     metrics = read_table(folder.metrics) if stages[-1][1] else None
     cross_play = read_cross_play(folder.cross_play) if folder.cross_play.exists() else None

@@ -26,7 +26,7 @@ from estragon.trainers.rllib.ray_session import ray_session
 from estragon.trainers.rllib.runner import episodes_of
 from estragon.trainers.rllib.stats import learner_stats
 from estragon.trainers.rllib.survey import Role, survey
-from estragon.trainers.run_folder import RunFolder, numbered_folder
+from estragon.trainers.run_folder import TrainerRun
 from estragon.trainers.sb3.device import use_few_threads
 from estragon.trainers.spaces import to_plain
 
@@ -42,7 +42,7 @@ def train(plan: Plan) -> int:
     use_few_threads("mlp")
     controller = Controller(stop_file=plan.options.stop_file)
     controller.forget_stop()
-    folder = RunFolder(numbered_folder(plan.options.experiment_dir, plan.name))
+    folder = TrainerRun.numbered(plan.options.experiment_dir, plan.name)
     ensure_writable(folder.manifest)
     try:
         roles = look_around(plan)
@@ -89,7 +89,7 @@ class Run:
     """One run of a learner."""
 
     def __init__(
-        self, plan: Plan, learner: Learner, folder: RunFolder, controller: Controller
+        self, plan: Plan, learner: Learner, folder: TrainerRun, controller: Controller
     ) -> None:
         """Write down that it begins."""
         self._plan, self._learner, self._folder = plan, learner, folder
@@ -280,7 +280,7 @@ def _last_line(error: BaseException) -> str:
     return lines[-1] if lines else ""
 
 
-def _tell_start(plan: Plan, learner: Learner, folder: RunFolder) -> None:
+def _tell_start(plan: Plan, learner: Learner, folder: TrainerRun) -> None:
     agents = sum(role.agents for role in learner.roles.values())
     went_on = f", going on at {learner.timesteps:,} steps" if plan.source is not None else ""
     print(
@@ -291,7 +291,7 @@ def _tell_start(plan: Plan, learner: Learner, folder: RunFolder) -> None:
     )
 
 
-def _facts(plan: Plan, learner: Learner, folder: RunFolder) -> dict[str, Any]:
+def _facts(plan: Plan, learner: Learner, folder: TrainerRun) -> dict[str, Any]:
     asked = dataclasses.asdict(plan.options)
     asked |= asked.pop("hyperparameters")
     return {

@@ -20,13 +20,13 @@ from estragon.support.progress import Progress
 from estragon.trainers.controller import Controller, RunRecord
 from estragon.trainers.demos import read_demos
 from estragon.trainers.metric_lines import Metrics
+from estragon.trainers.run_folder import TrainerRun
 from estragon.trainers.sb3.algorithms import choose
 from estragon.trainers.sb3.cloning import clone
 from estragon.trainers.sb3.device import choose_device, use_few_threads
 from estragon.trainers.sb3.games import open_games, policies_of
 from estragon.trainers.sb3.learner import Learner
 from estragon.trainers.sb3.model_file import ModelFile
-from estragon.trainers.sb3.run_folder import RunFolder, new_run_folder
 from estragon.trainers.sb3.watch import Watch, quiet_logger
 from estragon.trainers.spaces import to_plain
 
@@ -46,7 +46,7 @@ def train(options: "Sb3Settings") -> int:
     use_few_threads(options.policy_type)
     controller = Controller()
     controller.forget_stop()
-    folder = new_run_folder(options.experiment_dir, options.experiment_name)
+    folder = TrainerRun.numbered(options.experiment_dir, options.experiment_name)
     ensure_writable(folder.model)
     try:
         with contextlib.closing(
@@ -79,7 +79,7 @@ class Run:
         self,
         options: "Sb3Settings",
         learner: Learner,
-        folder: RunFolder,
+        folder: TrainerRun,
         controller: Controller,
         games: VecMonitor,
     ) -> None:
@@ -220,7 +220,7 @@ class Run:
                 )
 
 
-def _tell_start(options: "Sb3Settings", learner: Learner, folder: RunFolder) -> None:
+def _tell_start(options: "Sb3Settings", learner: Learner, folder: TrainerRun) -> None:
     algorithm, model = learner.algorithm, learner.model
     unused = sorted(set(options.hyperparameters.given()) - algorithm.takes)
     if unused:
@@ -243,7 +243,7 @@ def _tell_start(options: "Sb3Settings", learner: Learner, folder: RunFolder) -> 
 
 
 def _facts(
-    options: "Sb3Settings", learner: Learner, folder: RunFolder, games: VecMonitor
+    options: "Sb3Settings", learner: Learner, folder: TrainerRun, games: VecMonitor
 ) -> dict[str, Any]:
     asked = dataclasses.asdict(options)
     asked |= asked.pop("hyperparameters")

@@ -1,8 +1,14 @@
-"""How a run learns: every number of PPO and the league, with what it is for."""
+"""The settings of a run: what is learned (`Task`) and how (`PPOConfig`)."""
 
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from estragon.support.errors import UserError
+from estragon.tag.layout import Layout
+from estragon.tag.rules import Rules
+
+LEAGUE = "league"
+RoleChoice = Literal["seeker", "hider", "both"]
 
 BLOCKS = 2
 """Parts the arenas are played in, each by one thread. What is learned depends on it, not on how
@@ -10,7 +16,19 @@ many threads there are."""
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Task:
+    """What is to be learned."""
+
+    rules: Rules
+    layouts: list[Layout]
+    seed: int
+    role: RoleChoice
+    opponent: str
+    """`league`, `bot:NAME` or a policy file."""
+
+
+@dataclass(frozen=True)
+class PPOConfig:
     """Hyper-parameters; the defaults are what was found to learn fastest on the default game."""
 
     arenas: int = 2048

@@ -26,17 +26,17 @@ static var _is_announced: bool = false
 
 ## Whether to start by itself.
 var is_armed: bool = false
-var crew: RLAddon.Crew
+var groups: RLAddon.AgentGroups
 ## Null until Sync has connected.
 var trainer: RLAddon.Trainer:
 	get:
 		if not trainer and _sync.stream:
-			trainer = RLAddon.Trainer.new(_sync, crew.roster)
-			trainer.allows_binary = not NEEDS_JSON.any(crew.is_overridden)
+			trainer = RLAddon.Trainer.new(_sync, groups.registry)
+			trainer.allows_binary = not NEEDS_JSON.any(groups.is_overridden)
 		return trainer
 
 var _sync: Sync
-var _pace: RLAddon.Pace
+var _speed_up_probe: RLAddon.SpeedUp
 ## Null until it is asked for.
 var _overlay: RLAddon.Overlay
 ## Whether pictures are drawn for agents alone: `--unwatched=1`, and not headless.
@@ -56,7 +56,7 @@ var _are_rewards_taken: bool = false
 func _init(sync: Sync) -> void:
 	_sync = sync
 	var typed: Dictionary[String, String] = RLAddon.Arguments.read()
-	crew = RLAddon.Crew.new(sync, typed)
+	groups = RLAddon.AgentGroups.new(sync, typed)
 	_draws_for_agents = _is_watched and typed.get("unwatched") == "1"
 	_is_watched = _is_watched and not _draws_for_agents
 
@@ -77,18 +77,18 @@ func notice(what: int) -> void:
 				)
 				return
 			_sync.add_to_group(&"RL_SYNC")
-			_sync.add_child(RLAddon.TickEnd.new(self), false, Node.INTERNAL_MODE_BACK)
+			_sync.add_child(RLAddon.Tick.new(self), false, Node.INTERNAL_MODE_BACK)
 			_sync.set_process_internal(true)
 		Node.NOTIFICATION_INTERNAL_PROCESS:
 			RLAddon.Tick.in_scripts = true
-			if _pace and not _pace.is_set:
-				_pace.look(_sync.get_process_delta_time())
+			if _speed_up_probe and not _speed_up_probe.is_set:
+				_speed_up_probe.look(_sync.get_process_delta_time())
 		Node.NOTIFICATION_EXIT_TREE:
 			_pause(false)
 			RLAddon.Tick.in_scripts = true
 			if _draws_for_agents:
 				RenderingServer.render_loop_enabled = true
-			_hang_up()
+			_disconnect()
 
 
 func tick() -> void:
@@ -104,15 +104,15 @@ func tick() -> void:
 	RLAddon.Episode.tick += 1
 	if not _has_begun and not _sync.initialized and not _begin():
 		return
-	if crew.is_muster_due():
-		muster()
-		if _sync.agents_training and not _sync.connected and crew.may_have_trainer:
+	if groups.needs_refresh():
+		refresh()
+		if _sync.agents_training and not _sync.connected and groups.may_have_trainer:
 			_sync._initialize_training_agents()
 	_sync._demo_record_process()
 	_sync.n_action_steps += 1
 	if RLAddon.Episode.tick % _sync.action_repeat == 0:
 		_sync._heuristic_process()
-		crew.tend_people()
+		groups.update_human_agents()
 	if _sync.connected:
 		_ticks_left = maxi(_ticks_left - 1, 0)
 		if _ticks_left == 0:
@@ -121,46 +121,46 @@ func tick() -> void:
 		if _draws_for_agents:
 			# The frame that the next observation shows is drawn, and no other.
 			RenderingServer.render_loop_enabled = _ticks_left <= 1
-	elif not _sync.get_tree().paused and crew.policies.is_due(_sync.action_repeat):
+	elif not _sync.get_tree().paused and groups.policies.is_due(_sync.action_repeat):
 		_sync._inference_process()
 
 
 ## Find out who is here, and give everyone their place.
-func muster() -> void:
+func refresh() -> void:
 	_take_model_argument()
-	crew.begin_muster()
+	groups.clear_lists()
 	_sync._get_agents()
-	crew.place()
+	groups.place()
 
 
 ## The trainer is going to be asked to play these.
-func introduce_trained() -> void:
-	crew.roster.muster(_sync.agents_training)
-	_sync._obs_space_training.assign(crew.roster.joined.map(_observation_space))
-	_sync._action_space_training.assign(crew.roster.joined.map(_action_space))
+func announce_training_agents() -> void:
+	groups.registry.refresh(_sync.agents_training)
+	_sync._obs_space_training.assign(groups.registry.joined.map(_observation_space))
+	_sync._action_space_training.assign(groups.registry.joined.map(_action_space))
 
 
-func introduce_models() -> void:
+func announce_models() -> void:
 	_sync._action_space_inference.assign(
 		_sync.agents_inference.map(func(agent: Node) -> Dictionary: return agent.get_action_space())
 	)
-	_sync.onnx_models.merge(crew.policies.models())
+	_sync.onnx_models.merge(groups.policies.models())
 
 
 ## Nobody listens. Where a trainer started the game, the game ends; else people play.
-func do_without_trainer() -> void:
+func continue_without_trainer() -> void:
 	var reason: String = "nothing listens on 127.0.0.1:%d" % _sync._get_port()
 	_sync.stream = null
 	if _sync._rl_argument("port", "") and not _is_watched:
 		_end("%s; the game ends" % reason, 1)
 		return
 	print("Godot RL Agents: %s; people control the agents" % reason)
-	crew.may_have_trainer = false
-	muster()
+	groups.may_have_trainer = false
+	refresh()
 
 
-func set_pace(speed_up: float) -> void:
-	_pace = RLAddon.Pace.new(speed_up)
+func set_speed_up(speed_up: float) -> void:
+	_speed_up_probe = RLAddon.SpeedUp.new(speed_up)
 
 
 ## Answer the last order, and carry out the next.
@@ -173,31 +173,31 @@ func train() -> void:
 
 ## Let policies decide.
 func infer() -> void:
-	crew.policies.decide()
+	groups.policies.decide()
 
 
 ## Take messages until one is an order, and carry that out; false if none came in time.
-func obey() -> bool:
+func handle_messages() -> bool:
 	var start: int = Time.get_ticks_usec()
 	while trainer:
 		var left: int = _patience_usec() - (Time.get_ticks_usec() - start)
-		var order: RLAddon.Trainer.Order = trainer.hear(maxi(left, 0))
-		if order == RLAddon.Trainer.Order.NONE:
+		var order: RLAddon.Trainer.Command = trainer.receive(maxi(left, 0))
+		if order == RLAddon.Trainer.Command.NONE:
 			return false
-		if order != RLAddon.Trainer.Order.HEARD:
-			_carry_out(order)
+		if order != RLAddon.Trainer.Command.HANDLED:
+			_execute(order)
 			return true
 	return false
 
 
 ## Take one message.
-func hear() -> void:
+func receive() -> void:
 	if trainer:
-		_carry_out(trainer.hear(_patience_usec()))
+		_execute(trainer.receive(_patience_usec()))
 
 
 func take_input(event: InputEvent) -> void:
-	crew.demos.take_input(event)
+	groups.demos.take_input(event)
 	if _sync.overlay_key and event is InputEventKey and event.keycode == _sync.overlay_key:
 		if _is_watched and event.is_pressed() and not event.is_echo():
 			_toggle_overlay()
@@ -214,7 +214,7 @@ func _announce() -> void:
 func _begin() -> bool:
 	if not is_armed:
 		return false
-	if _sync.get_tree().get_node_count_in_group(RLAddon.Crew.GROUP) == 0:
+	if _sync.get_tree().get_node_count_in_group(RLAddon.AgentGroups.GROUP) == 0:
 		if RLAddon.Episode.tick == LONELY_TICKS:
 			push_warning("Godot RL Agents: no node is in the group AGENT; add an AIController")
 		return false
@@ -237,21 +237,21 @@ func _toggle_overlay() -> void:
 	if _overlay:
 		_overlay.toggle()
 	else:
-		_overlay = RLAddon.Overlay.new(crew, _sync.overlay_key)
+		_overlay = RLAddon.Overlay.new(groups, _sync.overlay_key)
 		_sync.add_child(_overlay, false, Node.INTERNAL_MODE_BACK)
 
 
 ## Observe and report, unless the game needs a tick more for a reset.
 func _answer() -> bool:
 	if _sync.just_reset:
-		crew.roster.start_over()
-	elif crew.roster.is_open:
+		groups.registry.start_over()
+	elif groups.registry.is_open:
 		if not _are_rewards_taken:
-			if crew.awaits_reset():
+			if groups.awaits_reset():
 				return false
-			crew.roster.take_rewards()
+			groups.registry.take_rewards()
 			_are_rewards_taken = true
-		if crew.awaits_reset():
+		if groups.awaits_reset():
 			return false
 	_are_rewards_taken = false
 	var is_reset: bool = _sync.just_reset
@@ -273,27 +273,27 @@ func _plan_answer() -> void:
 		_ticks_left = 1 if _sync.just_reset else _sync.action_repeat
 
 
-func _carry_out(order: RLAddon.Trainer.Order) -> void:
+func _execute(order: RLAddon.Trainer.Command) -> void:
 	match order:
-		RLAddon.Trainer.Order.ACT:
+		RLAddon.Trainer.Command.ACT:
 			_sync.need_to_send_obs = true
 			_ticks_left = _sync.action_repeat
 			_release()
-			if crew.policies.players():
+			if groups.policies.players():
 				_sync._inference_process()
-		RLAddon.Trainer.Order.RESET:
+		RLAddon.Trainer.Command.RESET:
 			_sync.just_reset = true
 			_ticks_left = 1
 			_release()
-		RLAddon.Trainer.Order.CLOSE:
+		RLAddon.Trainer.Command.CLOSE:
 			_end("", 0)
-		RLAddon.Trainer.Order.LOST:
+		RLAddon.Trainer.Command.LOST:
 			_end("%s; the game ends" % trainer.closed, 1)
 
 
 func _patience_usec() -> int:
 	# A game's own code there does not expect to come back without an order.
-	var blocks: bool = not _is_watched or NEEDS_JSON.any(crew.is_overridden)
+	var blocks: bool = not _is_watched or NEEDS_JSON.any(groups.is_overridden)
 	return RLAddon.Trainer.FOREVER if blocks else WATCHED_PATIENCE_USEC
 
 
@@ -306,19 +306,19 @@ func _pause(is_paused: bool) -> void:
 ## The game moves on; code like the original's may have paused it.
 func _release() -> void:
 	_pause(false)
-	if crew.is_overridden(&"_training_process"):
+	if groups.is_overridden(&"_training_process"):
 		_sync.get_tree().paused = false
 
 
 func _end(reason: String, status: int) -> void:
 	if reason:
 		printerr("Godot RL Agents: " + reason)
-	_hang_up()
+	_disconnect()
 	_sync.set_physics_process(false)
 	_sync.get_tree().quit(status)
 
 
-func _hang_up() -> void:
+func _disconnect() -> void:
 	if trainer:
 		trainer.close()
 	_sync.connected = false

@@ -26,7 +26,7 @@ const DEFAULT_SEED: String = "1"
 	set(value):
 		control_mode = value
 		if _rl_lockstep:
-			_rl_lockstep.crew.request_muster()
+			_rl_lockstep.groups.request_refresh()
 ## How long an action lasts. `--action_repeat=` on the command line overrides it.
 @export_range(1, 10, 1, "or_greater", "suffix:ticks") var action_repeat: int = 8
 ## How many times faster than real time the game runs. `--speedup=` overrides it.
@@ -38,7 +38,7 @@ const DEFAULT_SEED: String = "1"
 	set(value):
 		onnx_model_path = value
 		if _rl_lockstep:
-			_rl_lockstep.crew.change_model()
+			_rl_lockstep.groups.change_model()
 ## Whether policies take the most likely action or sample one.
 @export var deterministic_inference: bool = true
 ## Runs policies on worker threads: the game never waits for them, and an action takes effect one
@@ -68,11 +68,11 @@ var expert_demo_save_path: String = ""
 ## The recorded episodes, each as `[observations, actions]`.
 var demo_trajectories: Array:
 	get:
-		return _rl_lockstep.crew.demos.recorded() if _rl_lockstep else []
+		return _rl_lockstep.groups.demos.recorded() if _rl_lockstep else []
 ## The episode that is being recorded.
 var current_demo_trajectory: Array:
 	get:
-		return _rl_lockstep.crew.demos.current() if _rl_lockstep else []
+		return _rl_lockstep.groups.demos.current() if _rl_lockstep else []
 ## The models that were loaded, by path.
 var onnx_models: Dictionary = {}
 var onnx_model: Variant = null
@@ -116,7 +116,7 @@ func _notification(what: int) -> void:
 
 
 func _get_configuration_warnings() -> PackedStringArray:
-	return RLAddon.Advice.of(self)
+	return RLAddon.ConfigurationWarnings.of(self)
 
 
 ## Start as soon as there is an agent. A Sync that does not want that overrides it, and calls
@@ -132,9 +132,9 @@ func _physics_process(_delta):
 
 
 func _initialize():
-	_rl_lockstep.muster()
+	_rl_lockstep.refresh()
 	args = _get_args()
-	_rl_lockstep.set_pace(_get_speedup())
+	_rl_lockstep.set_speed_up(_get_speedup())
 	_set_heuristic("human", all_agents)
 	_initialize_training_agents()
 	_initialize_inference_agents()
@@ -146,26 +146,26 @@ func _initialize():
 
 ## Find the agents, and who controls each.
 func _get_agents():
-	all_agents = get_tree().get_nodes_in_group(RLAddon.Crew.GROUP)
+	all_agents = get_tree().get_nodes_in_group(RLAddon.AgentGroups.GROUP)
 	for agent: Node in all_agents:
 		_set_agent_mode(agent)
-		match RLAddon.Crew.wish_of(agent, control_mode):
-			RLAddon.Crew.Mode.TRAINING:
+		match RLAddon.AgentGroups.mode_of(agent, control_mode):
+			RLAddon.AgentGroups.Mode.TRAINING:
 				agents_training.append(agent)
-			RLAddon.Crew.Mode.ONNX:
+			RLAddon.AgentGroups.Mode.ONNX:
 				agents_inference.append(agent)
-			RLAddon.Crew.Mode.DEMOS:
-				_rl_lockstep.crew.demonstrators.append(agent)
+			RLAddon.AgentGroups.Mode.DEMOS:
+				_rl_lockstep.groups.recorded_agents.append(agent)
 			_:
 				agents_heuristic.append(agent)
-	if _rl_lockstep.crew.demonstrators:
-		agent_demo_record = _rl_lockstep.crew.demonstrators[0]
+	if _rl_lockstep.groups.recorded_agents:
+		agent_demo_record = _rl_lockstep.groups.recorded_agents[0]
 	agents_training_policy_names.assign(agents_training.map(RLAddon.Agent.policy_of))
 
 
 ## Give an agent that inherits its control mode the one of Sync.
 func _set_agent_mode(agent: Node):
-	_rl_lockstep.crew.inherit_mode(agent)
+	_rl_lockstep.groups.inherit_mode(agent)
 
 
 func _set_heuristic(heuristic, nodes: Array):
@@ -177,26 +177,26 @@ func _set_heuristic(heuristic, nodes: Array):
 func _initialize_training_agents():
 	if agents_training.is_empty():
 		return
-	_rl_lockstep.introduce_trained()
+	_rl_lockstep.announce_training_agents()
 	connected = connect_to_server()
 	if connected:
 		_set_heuristic("model", agents_training)
 		_handshake()
 		_send_env_info()
 	else:
-		_rl_lockstep.do_without_trainer()
+		_rl_lockstep.continue_without_trainer()
 
 
 func _initialize_inference_agents():
 	if agents_inference:
-		_rl_lockstep.introduce_models()
+		_rl_lockstep.announce_models()
 		_set_heuristic("model", agents_inference)
 
 
 func _initialize_demo_recording():
 	if agent_demo_record:
 		expert_demo_save_path = agent_demo_record.expert_demo_save_path
-		_set_heuristic("demo_record", _rl_lockstep.crew.demonstrators)
+		_set_heuristic("demo_record", _rl_lockstep.groups.recorded_agents)
 
 
 func connect_to_server():
@@ -211,12 +211,12 @@ func disconnect_from_server():
 
 ## Take the trainer's first message.
 func _handshake():
-	_rl_lockstep.hear()
+	_rl_lockstep.receive()
 
 
 ## Take the trainer's question what there is to observe and do, and answer it.
 func _send_env_info():
-	_rl_lockstep.hear()
+	_rl_lockstep.receive()
 
 
 ## Answer the trainer's last order, and carry out the next.
@@ -230,7 +230,7 @@ func _inference_process():
 
 
 func _demo_record_process():
-	_rl_lockstep.crew.demos.tick()
+	_rl_lockstep.groups.demos.tick()
 
 
 func _heuristic_process():
@@ -239,7 +239,7 @@ func _heuristic_process():
 
 ## Carry out the trainer's next order; false if none came while a person watches.
 func handle_message() -> bool:
-	return _rl_lockstep.obey()
+	return _rl_lockstep.handle_messages()
 
 
 ## Wait for a message; null if the trainer is gone.
@@ -252,7 +252,7 @@ func _send_dict_as_json_message(dict):
 
 
 func _call_method_on_agents(method):
-	return _rl_lockstep.crew.roster.call_all(method)
+	return _rl_lockstep.groups.registry.call_all(method)
 
 
 func _reset_agents(nodes = all_agents):
@@ -331,7 +331,7 @@ func _set_seed():
 	var chosen: String = _rl_argument("env_seed", DEFAULT_SEED if connected else "")
 	if chosen:
 		seed(chosen.to_int())
-		_rl_lockstep.crew.reseed(chosen.to_int())
+		_rl_lockstep.groups.reseed(chosen.to_int())
 
 
 func _rl_argument(key: String, default: String) -> String:

@@ -93,6 +93,6 @@ def test_what_is_no_number_is_told_and_does_not_break_the_json(
         peer.old_reset()
         answer = peer.old_step([ACTION])
         assert answer["obs"][0]["zeta"] == [0, 0, 1]
-        told = "number 1 of its observation 'zeta' is nan; 0 is sent instead"
+        told = "observation 'zeta', index 1 is nan; sending 0"
         assert any(told in line and "/Counter0/" in line for line in peer.process.lines())
         assert peer.old_step([ACTION])["obs"][0]["zeta"] == [0, 8, 1]

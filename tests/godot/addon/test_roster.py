@@ -64,7 +64,7 @@ def test_what_is_no_number_is_told_and_sent_as_0(counter: Path, tmp_path: Path) 
         peer.reset()
         (row,) = peer.step(*IDLE)
         assert row.obs["zeta"] == [0, 0, 0]
-        told = "number 1 of its observation 'zeta' is nan; 0 is sent instead"
+        told = "observation 'zeta', index 1 is nan; sending 0"
         assert any(told in line and "/Counter0/" in line for line in peer.process.lines())
 
 

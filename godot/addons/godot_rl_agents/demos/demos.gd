@@ -1,19 +1,19 @@
 extends RefCounted
 ## All agents whose experts are recorded, and the files into which that goes.
 
-var _demonstrators: Dictionary[int, RLAddon.Demonstrator] = {}
+var _recorders: Dictionary[int, RLAddon.DemoRecorder] = {}
 var _files: Dictionary[String, RLAddon.DemoFile] = {}
 
 
 ## These nodes are in the game now.
-func muster(nodes: Array[Node]) -> void:
-	var present: Dictionary[int, RLAddon.Demonstrator] = {}
+func refresh(nodes: Array[Node]) -> void:
+	var present: Dictionary[int, RLAddon.DemoRecorder] = {}
 	for node: Node in nodes:
 		var number: int = node.get_instance_id()
-		present[number] = _demonstrators.get(number)
+		present[number] = _recorders.get(number)
 		if not present[number]:
-			present[number] = RLAddon.Demonstrator.new(node, _file(node))
-	_demonstrators = present
+			present[number] = RLAddon.DemoRecorder.new(node, _file(node))
+	_recorders = present
 
 
 ## All recorded episodes, each as `[observations, actions]`.
@@ -26,20 +26,20 @@ func recorded() -> Array:
 
 ## The episode of the first demonstrator so far.
 func current() -> Array:
-	return _demonstrators.values()[0].current() if _demonstrators else []
+	return _recorders.values()[0].current() if _recorders else []
 
 
 func tick() -> void:
-	for demonstrator: RLAddon.Demonstrator in _demonstrators.values():
-		demonstrator.tick()
+	for recorder: RLAddon.DemoRecorder in _recorders.values():
+		recorder.tick()
 
 
 ## The key that removes the last episode, once for agents that share a file.
 func take_input(event: InputEvent) -> void:
 	var files: Array[RLAddon.DemoFile] = []
-	for demonstrator: RLAddon.Demonstrator in _demonstrators.values():
-		if demonstrator.is_remove_key(event) and demonstrator.file not in files:
-			files.append(demonstrator.file)
+	for recorder: RLAddon.DemoRecorder in _recorders.values():
+		if recorder.is_remove_key(event) and recorder.file not in files:
+			files.append(recorder.file)
 	for file: RLAddon.DemoFile in files:
 		file.remove_last()
 

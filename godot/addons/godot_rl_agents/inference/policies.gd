@@ -15,7 +15,7 @@ var _policies: Array[RLAddon.Policy] = []
 ## What was opened, by its path, or by the model that a game gave.
 var _opened: Dictionary[Variant, RLAddon.Policy] = {}
 ## By the node's instance.
-var _players: Dictionary[int, RLAddon.Player] = {}
+var _players: Dictionary[int, RLAddon.InferenceAgent] = {}
 ## What could not play whom, by the node's instance.
 var _refused: Dictionary[int, Variant] = {}
 var _told: Dictionary[String, bool] = {}
@@ -33,7 +33,7 @@ func _init(sync: Sync, has_own_extract: bool) -> void:
 
 
 ## All who are played.
-func players() -> Array[RLAddon.Player]:
+func players() -> Array[RLAddon.InferenceAgent]:
 	return _players.values()
 
 
@@ -47,7 +47,7 @@ func models() -> Dictionary[String, ONNXModel]:
 
 
 ## Who plays it.
-func policy_of(player: RLAddon.Player) -> RLAddon.Policy:
+func policy_of(player: RLAddon.InferenceAgent) -> RLAddon.Policy:
 	for policy: RLAddon.Policy in _policies:
 		if policy.model == player.model:
 			return policy
@@ -59,10 +59,10 @@ func admit(node: Node) -> bool:
 	if _next_id < 0:
 		# The seeds of those that a trainer controls do not depend on who else is there.
 		var is_training: bool = _sync.control_mode == Sync.ControlModes.TRAINING
-		_next_id = RLAddon.Roster.MOST_AGENTS if is_training else 0
+		_next_id = RLAddon.AgentRegistry.MOST_AGENTS if is_training else 0
 	var number: int = node.get_instance_id()
 	var source: Variant = _source_of(node)
-	var player: RLAddon.Player = _players.get(number)
+	var player: RLAddon.InferenceAgent = _players.get(number)
 	if number in _refused and is_same(_refused[number], source):
 		return player != null
 	if source not in _opened:
@@ -70,9 +70,9 @@ func admit(node: Node) -> bool:
 	var policy: RLAddon.Policy = _opened[source]
 	if player and player.model == policy.model:
 		return true
-	var fresh: RLAddon.Player = player
+	var fresh: RLAddon.InferenceAgent = player
 	if not fresh and not policy.problem:
-		fresh = RLAddon.Player.new(node, _next_id, game_seed)
+		fresh = RLAddon.InferenceAgent.new(node, _next_id, game_seed)
 	var problem: String = policy.problem if policy.problem else _appoint(fresh, policy)
 	if problem:
 		_refused[number] = source
@@ -123,7 +123,7 @@ func reopen(node: Node = null) -> void:
 ## Whether the game should have a tick to carry out resets; once for every reset.
 func awaits_reset() -> bool:
 	var awaits: bool = false
-	for player: RLAddon.Player in _players.values():
+	for player: RLAddon.InferenceAgent in _players.values():
 		awaits = player.agent.awaits_reset() or awaits
 	return awaits
 
@@ -153,17 +153,17 @@ func decide() -> void:
 		policy.think(_sync.inference_on_threads)
 	for policy: RLAddon.Policy in _policies:
 		policy.act(_sync, _extract)
-		for player: RLAddon.Player in policy.lost:
+		for player: RLAddon.InferenceAgent in policy.lost:
 			_lose(player, policy)
 		policy.lost.clear()
 
 
 func _reckon() -> void:
 	_are_reckoned = true
-	for player: RLAddon.Player in _players.values():
+	for player: RLAddon.InferenceAgent in _players.values():
 		player.reckon()
 	_sync._reset_agents_if_done(_sync.agents_inference)
-	for player: RLAddon.Player in _players.values():
+	for player: RLAddon.InferenceAgent in _players.values():
 		if player.is_over:
 			player.agent.episode.forget_end()
 
@@ -195,7 +195,7 @@ func _open(source: Variant) -> RLAddon.Policy:
 
 
 ## Hand an agent to a policy; what does not fit, or "".
-func _appoint(player: RLAddon.Player, policy: RLAddon.Policy) -> String:
+func _appoint(player: RLAddon.InferenceAgent, policy: RLAddon.Policy) -> String:
 	var before: RLAddon.Policy = policy_of(player)
 	var problem: String = player.take(policy.model)
 	if not problem:
@@ -207,13 +207,13 @@ func _appoint(player: RLAddon.Player, policy: RLAddon.Policy) -> String:
 	return problem
 
 
-func _dismiss(player: RLAddon.Player) -> void:
+func _dismiss(player: RLAddon.InferenceAgent) -> void:
 	policy_of(player).remove(player)
 	player.model = null
 	player.agent.release()
 
 
-func _lose(player: RLAddon.Player, policy: RLAddon.Policy) -> void:
+func _lose(player: RLAddon.InferenceAgent, policy: RLAddon.Policy) -> void:
 	var node: Node = player.agent.node
 	_refused[node.get_instance_id()] = _source_of(node)
 	_tell(node, policy.name, policy.lost[player], false)

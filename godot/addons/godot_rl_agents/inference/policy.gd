@@ -9,14 +9,14 @@ var name: String
 var model: GodotRLModel
 ## Why it cannot be run, or "".
 var problem: String = ""
-var players: Array[RLAddon.Player] = []
+var players: Array[RLAddon.InferenceAgent] = []
 ## Those whom it cannot go on playing, and why.
-var lost: Dictionary[RLAddon.Player, String] = {}
+var lost: Dictionary[RLAddon.InferenceAgent, String] = {}
 
 ## Those who are thought about on the thread.
-var _asked: Array[RLAddon.Player] = []
+var _asked: Array[RLAddon.InferenceAgent] = []
 ## Those for whom it is known what to do, and that.
-var _answered: Array[RLAddon.Player] = []
+var _answered: Array[RLAddon.InferenceAgent] = []
 var _answers: Array = []
 var _is_thinking: bool = false
 ## Those who left, and are to be forgotten.
@@ -30,7 +30,7 @@ func _init(of: GodotRLModel, called: String) -> void:
 		problem = model.error if model.error else "no model is loaded"
 
 
-func remove(player: RLAddon.Player) -> void:
+func remove(player: RLAddon.InferenceAgent) -> void:
 	players.erase(player)
 	_left.append(player.agent.id)
 
@@ -47,7 +47,7 @@ func observe(sync: Sync) -> void:
 		model.reset(id)
 	_left.clear()
 	RLAddon.Agent.observe(players.map(_agent_of), sync)
-	for player: RLAddon.Player in players:
+	for player: RLAddon.InferenceAgent in players:
 		if player.is_new:
 			model.reset(player.agent.id)
 
@@ -57,7 +57,7 @@ func think(on_a_thread: bool) -> void:
 		return
 	var seen: Array = []
 	var ids: Array = []
-	for player: RLAddon.Player in players:
+	for player: RLAddon.InferenceAgent in players:
 		player.settle()
 		seen.append(player.agent.seen)
 		ids.append(player.agent.id)
@@ -73,7 +73,7 @@ func act(sync: Sync, extract: Callable) -> void:
 	var actions: Array[Dictionary] = []
 	var nodes: Array[Node] = []
 	for place: int in _answered.size():
-		var player: RLAddon.Player = _answered[place]
+		var player: RLAddon.InferenceAgent = _answered[place]
 		if player.model != model:
 			continue
 		if player.choose(_answers[place], random, extract):
@@ -86,7 +86,7 @@ func act(sync: Sync, extract: Callable) -> void:
 
 
 ## What was thought; it is nothing to those whose episode is a new one.
-func _take(answers: Array, who: Array[RLAddon.Player]) -> void:
+func _take(answers: Array, who: Array[RLAddon.InferenceAgent]) -> void:
 	_answers = []
 	_answered = []
 	if model.error:
@@ -100,14 +100,14 @@ func _take(answers: Array, who: Array[RLAddon.Player]) -> void:
 
 ## Find those whose observations the model cannot take; where it is nobody's, it is everybody's.
 func _blame(error: String) -> void:
-	for player: RLAddon.Player in players:
+	for player: RLAddon.InferenceAgent in players:
 		var misfit: String = model.misfit(player.agent.seen)
 		if misfit:
 			lost[player] = misfit
 	if lost.is_empty():
-		for player: RLAddon.Player in players:
+		for player: RLAddon.InferenceAgent in players:
 			lost[player] = error
 
 
-static func _agent_of(player: RLAddon.Player) -> RLAddon.Agent:
+static func _agent_of(player: RLAddon.InferenceAgent) -> RLAddon.Agent:
 	return player.agent

@@ -4,19 +4,19 @@ extends CanvasLayer
 
 const ABOVE_THE_GAME: int = 127
 
-var _crew: RLAddon.Crew
-var _sheet: RLAddon.Sheet = RLAddon.Sheet.new()
+var _groups: RLAddon.AgentGroups
+var _panel: RLAddon.OverlayPanel = RLAddon.OverlayPanel.new()
 ## The node of the agent that is shown.
 var _chosen: Node
 
 
-func _init(crew: RLAddon.Crew, key: int) -> void:
-	_crew = crew
-	_sheet.hint = "%s hides it, Tab shows the next" % OS.get_keycode_string(key)
+func _init(groups: RLAddon.AgentGroups, key: int) -> void:
+	_groups = groups
+	_panel.hint = "%s hides it, Tab shows the next" % OS.get_keycode_string(key)
 	layer = ABOVE_THE_GAME
 	process_mode = Node.PROCESS_MODE_ALWAYS
 	process_physics_priority = 1 << 29
-	add_child(_sheet)
+	add_child(_panel)
 
 
 func _ready() -> void:
@@ -43,18 +43,18 @@ func toggle() -> void:
 
 
 func _go(steps: int) -> void:
-	var nodes: Array[Node] = RLAddon.Subject.nodes(_crew)
+	var nodes: Array[Node] = RLAddon.AgentStatus.nodes(_groups)
 	if nodes:
 		_chosen = nodes[posmod(nodes.find(_chosen) + steps, nodes.size())]
 	_look()
 
 
 func _look() -> void:
-	var nodes: Array[Node] = RLAddon.Subject.nodes(_crew)
+	var nodes: Array[Node] = RLAddon.AgentStatus.nodes(_groups)
 	var index: int = nodes.find(_chosen) if is_instance_valid(_chosen) else -1
 	if index < 0 and nodes:
 		index = 0
 		_chosen = nodes[0]
-	_sheet.subject = RLAddon.Subject.new(_crew, _chosen) if nodes else null
-	_sheet.place = "%d of %d" % [index + 1, nodes.size()] if nodes else "no agents"
-	_sheet.queue_redraw()
+	_panel.status = RLAddon.AgentStatus.new(_groups, _chosen) if nodes else null
+	_panel.place = "%d of %d" % [index + 1, nodes.size()] if nodes else "no agents"
+	_panel.queue_redraw()

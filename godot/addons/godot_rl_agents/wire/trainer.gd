@@ -5,7 +5,7 @@ extends RefCounted
 ## from the answer to `env_info` on. docs/godot_rl_protocol.md of Estragon says what is spoken.
 
 ## What a message asks for. NONE: there was no message; HEARD: it asks for nothing more.
-enum Order { NONE, HEARD, ACT, RESET, CLOSE, LOST }
+enum Command { NONE, HANDLED, ACT, RESET, CLOSE, LOST }
 
 const BRACE: int = 0x7B
 const MAJOR_VERSION: String = "0"
@@ -13,7 +13,7 @@ const DEEPEST_JSON: int = 32
 const FOREVER: int = 1 << 62
 
 ## The agents that it controls.
-var roster: RLAddon.Roster
+var registry: RLAddon.AgentRegistry
 ## Whether it may be answered in `binary1`.
 var allows_binary: bool = true
 ## Why there is no connection, or "".
@@ -23,17 +23,17 @@ var closed: String:
 
 var _sync: Sync
 var _socket: RLAddon.Socket
-var _json: RLAddon.JsonSpeech
-var _binary: RLAddon.BinarySpeech
+var _json: RLAddon.JsonCodec
+var _binary: RLAddon.BinaryCodec
 var _is_offered_binary: bool = false
 
 
-func _init(sync: Sync, of: RLAddon.Roster) -> void:
+func _init(sync: Sync, of: RLAddon.AgentRegistry) -> void:
 	_sync = sync
-	roster = of
+	registry = of
 	_socket = RLAddon.Socket.new(sync.stream)
-	_json = RLAddon.JsonSpeech.new(sync, of)
-	_binary = RLAddon.BinarySpeech.new(of)
+	_json = RLAddon.JsonCodec.new(sync, of)
+	_binary = RLAddon.BinaryCodec.new(of)
 
 
 func close() -> void:
@@ -41,8 +41,8 @@ func close() -> void:
 
 
 ## Take one message; NONE if there was none in time.
-func hear(patience_usec: int) -> RLAddon.Trainer.Order:
-	var order: RLAddon.Trainer.Order = Order.NONE
+func receive(patience_usec: int) -> RLAddon.Trainer.Command:
+	var order: RLAddon.Trainer.Command = Command.NONE
 	if allows_binary:
 		var frame: PackedByteArray = _socket.receive(patience_usec)
 		if frame:
@@ -50,10 +50,10 @@ func hear(patience_usec: int) -> RLAddon.Trainer.Order:
 	else:
 		var message: Variant = _sync._get_dict_json_message()
 		if message is Dictionary:
-			order = _obey(message)
-	if roster.problem:
-		_break_off(roster.problem)
-	return Order.LOST if closed else order
+			order = _handle(message)
+	if registry.problem:
+		_fail(registry.problem)
+	return Command.LOST if closed else order
 
 
 ## Wait for a message in JSON; null if there is no connection, or if it is something else.
@@ -63,83 +63,83 @@ func receive_json() -> Variant:
 
 
 func send_json(message: Dictionary) -> void:
-	_socket.send(RLAddon.JsonSpeech.frame_of(message))
+	_socket.send(RLAddon.JsonCodec.frame_of(message))
 
 
 ## Report what came of the order.
 func answer(is_reset: bool) -> void:
-	if roster.is_open:
+	if registry.is_open:
 		var frame: PackedByteArray = _binary.outcome(is_reset)
 		if _binary.problem:
-			_break_off(_binary.problem)
+			_fail(_binary.problem)
 		else:
 			_socket.send(frame)
 			# Last, since the trainer is computing already.
-			roster.turn_page()
+			registry.finish_step()
 		return
 	var message: Dictionary = _json.outcome(is_reset)
 	if _json.problem:
-		_break_off(_json.problem)
+		_fail(_json.problem)
 	else:
 		_sync._send_dict_as_json_message(message)
 
 
-func _read(frame: PackedByteArray) -> RLAddon.Trainer.Order:
+func _read(frame: PackedByteArray) -> RLAddon.Trainer.Command:
 	if frame[0] == BRACE:
 		var message: Variant = _parse(frame)
-		return _obey(message) if message is Dictionary else Order.NONE
-	if not roster.is_open:
-		_break_off("a frame that begins with %d is no JSON object" % frame[0])
+		return _handle(message) if message is Dictionary else Command.NONE
+	if not registry.is_open:
+		_fail("a frame that begins with %d is no JSON object" % frame[0])
 	elif _binary.act(frame):
-		return Order.ACT
+		return Command.ACT
 	else:
-		_break_off(_binary.problem)
-	return Order.NONE
+		_fail(_binary.problem)
+	return Command.NONE
 
 
 func _parse(frame: PackedByteArray) -> Variant:
 	var json: JSON = JSON.new()
 	if json.parse(frame.get_string_from_utf8()) == OK and json.data is Dictionary:
 		return json.data
-	_break_off("a frame is no JSON: %s" % json.get_error_message())
+	_fail("a frame is no JSON: %s" % json.get_error_message())
 	return null
 
 
-func _obey(message: Dictionary) -> RLAddon.Trainer.Order:
+func _handle(message: Dictionary) -> RLAddon.Trainer.Command:
 	match message.get("type"):
-		"action" when not roster.is_open:
+		"action" when not registry.is_open:
 			if _json.act(message.get("action")):
-				return Order.ACT
-			_break_off(_json.problem)
+				return Command.ACT
+			_fail(_json.problem)
 		_ when _depth(message) > DEEPEST_JSON:
-			_break_off("JSON is nested more than %d deep" % DEEPEST_JSON)
+			_fail("JSON is nested more than %d deep" % DEEPEST_JSON)
 		"reset":
 			return _read_reset(message.get("seed"))
 		"close":
-			return Order.CLOSE
+			return Command.CLOSE
 		"handshake":
-			_greet(message)
+			_handle_handshake(message)
 		"env_info":
-			_introduce()
+			_send_env_info()
 		"call":
 			_call(message.get("method"))
 		_:
-			_break_off("no message has the type %s" % JSON.stringify(message.get("type")))
-	return Order.HEARD
+			_fail("no message has the type %s" % JSON.stringify(message.get("type")))
+	return Command.HANDLED
 
 
-func _read_reset(game_seed: Variant) -> RLAddon.Trainer.Order:
+func _read_reset(game_seed: Variant) -> RLAddon.Trainer.Command:
 	if game_seed != null and typeof(game_seed) not in [TYPE_INT, TYPE_FLOAT]:
-		_break_off("the seed of a reset is no number: %s" % game_seed)
-		return Order.NONE
+		_fail("the seed of a reset is no number: %s" % game_seed)
+		return Command.NONE
 	if game_seed != null:
 		seed(int(game_seed))
 		game_seed = int(game_seed)
-	_sync._reset_agents(roster.request_reset(game_seed))
-	return Order.RESET
+	_sync._reset_agents(registry.request_reset(game_seed))
+	return Command.RESET
 
 
-func _greet(message: Dictionary) -> void:
+func _handle_handshake(message: Dictionary) -> void:
 	var version: String = str(message.get("major_version", MAJOR_VERSION))
 	if version != MAJOR_VERSION:
 		push_warning(
@@ -150,28 +150,28 @@ func _greet(message: Dictionary) -> void:
 		)
 	var encodings: Variant = message.get("encodings")
 	_is_offered_binary = (
-		allows_binary and encodings is Array and RLAddon.BinarySpeech.NAME in encodings
+		allows_binary and encodings is Array and RLAddon.BinaryCodec.NAME in encodings
 	)
 
 
-func _introduce() -> void:
-	roster.is_open = _is_offered_binary
-	roster.introduce()
+func _send_env_info() -> void:
+	registry.is_open = _is_offered_binary
+	registry.introduce()
 	var info: Dictionary = _json.env_info()
-	if roster.is_open:
+	if registry.is_open:
 		info.merge(_binary.env_info())
 	_sync._send_dict_as_json_message(info)
 
 
 func _call(method: Variant) -> void:
 	if not method is String:
-		_break_off("a call without a method")
+		_fail("a call without a method")
 		return
 	var returns: Array = _sync._call_method_on_agents(method)
 	_sync._send_dict_as_json_message({"type": "call", "returns": returns})
 
 
-func _break_off(reason: String) -> void:
+func _fail(reason: String) -> void:
 	_socket.close()
 	_socket.closed = reason
 

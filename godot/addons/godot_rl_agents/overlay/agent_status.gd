@@ -19,27 +19,27 @@ var thought: String = NOTHING
 
 
 ## All agents, in the order in which the overlay goes through them.
-static func nodes(crew: RLAddon.Crew) -> Array[Node]:
+static func nodes(groups: RLAddon.AgentGroups) -> Array[Node]:
 	var found: Array[Node] = []
-	for player: RLAddon.Player in crew.policies.players():
+	for player: RLAddon.InferenceAgent in groups.policies.players():
 		found.append(player.agent.node)
-	for agent: RLAddon.Agent in crew.roster.agents:
+	for agent: RLAddon.Agent in groups.registry.agents:
 		if not agent.is_gone:
 			found.append(agent.node)
-	return found + crew.people
+	return found + groups.human_agents
 
 
-func _init(crew: RLAddon.Crew, node: Node) -> void:
+func _init(groups: RLAddon.AgentGroups, node: Node) -> void:
 	var scene: Node = node.get_tree().current_scene
 	name = str(scene.get_path_to(node) if scene and scene.is_ancestor_of(node) else node.get_path())
 	policy = str(node.get("policy_name")) if "policy_name" in node else NOTHING
 	if "_rl_episode" in node:
 		episode = "%d, tick %d" % [node._rl_episode.number + 1, node.n_steps]
-	for player: RLAddon.Player in crew.policies.players():
+	for player: RLAddon.InferenceAgent in groups.policies.players():
 		if player.agent.node == node:
-			_read_player(player, crew.policies.policy_of(player))
+			_read_player(player, groups.policies.policy_of(player))
 			return
-	for agent: RLAddon.Agent in crew.roster.agents:
+	for agent: RLAddon.Agent in groups.registry.agents:
 		if agent.node == node:
 			_read_agent(agent)
 			by = "a trainer"
@@ -57,7 +57,7 @@ func _read_agent(agent: RLAddon.Agent) -> void:
 	reward = agent.episode.reward + agent.node.reward if "reward" in agent.node else 0.0
 
 
-func _read_player(player: RLAddon.Player, by_policy: RLAddon.Policy) -> void:
+func _read_player(player: RLAddon.InferenceAgent, by_policy: RLAddon.Policy) -> void:
 	_read_agent(player.agent)
 	by = by_policy.name.get_file()
 	reward = player.reward

@@ -20,7 +20,7 @@ const MINUS: Color = Color(0.93, 0.55, 0.32)
 const WRONG: Color = Color(1.0, 0.3, 0.3)
 
 ## Null while there is no agent.
-var subject: RLAddon.Subject
+var status: RLAddon.AgentStatus
 ## Which of how many it is, in words.
 var place: String = ""
 ## Which keys there are.
@@ -42,31 +42,31 @@ func _draw() -> void:
 	draw_rect(Rect2(0.0, 0.0, WIDTH, _height), PAPER)
 	_y = MARGIN
 	_line(place, hint)
-	if subject:
-		_draw_subject()
+	if status:
+		_draw_status()
 	_y += MARGIN
 	if _y != _height:
 		_height = _y
 		queue_redraw.call_deferred()
 
 
-func _draw_subject() -> void:
-	_line("agent", subject.name)
-	_line("policy", subject.policy)
-	_line("played by", subject.by)
-	_line("episode", subject.episode)
-	_line("reward", "%.3f" % subject.reward)
-	_line("value", subject.value)
-	_line("inference", subject.thought)
-	_draw_parts("sees", subject.seen)
-	_draw_parts("does", subject.action)
+func _draw_status() -> void:
+	_line("agent", status.name)
+	_line("policy", status.policy)
+	_line("played by", status.by)
+	_line("episode", status.episode)
+	_line("reward", "%.3f" % status.reward)
+	_line("value", status.value)
+	_line("inference", status.thought)
+	_draw_parts("sees", status.seen)
+	_draw_parts("does", status.action)
 
 
 func _draw_parts(title: String, parts: Dictionary) -> void:
 	_y += 0.5 * LINE
 	draw_rect(Rect2(MARGIN, _y, WIDTH - 2.0 * MARGIN, 1.0), TROUGH)
 	_y += 0.3 * LINE
-	_line(title, "" if parts else RLAddon.Subject.NOTHING)
+	_line(title, "" if parts else RLAddon.AgentStatus.NOTHING)
 	for key: Variant in parts:
 		_draw_part(str(key), parts[key])
 

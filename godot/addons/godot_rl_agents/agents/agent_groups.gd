@@ -6,22 +6,22 @@ extends RefCounted
 enum Mode { INHERIT, HUMAN, TRAINING, ONNX, DEMOS }
 
 const GROUP: StringName = &"AGENT"
-const HEURISTICS: Dictionary[RLAddon.Crew.Mode, String] = {
+const HEURISTICS: Dictionary[RLAddon.AgentGroups.Mode, String] = {
 	Mode.HUMAN: "human", Mode.TRAINING: "model", Mode.ONNX: "model", Mode.DEMOS: "demo_record"
 }
 ## What Sync's ControlModes are to a controller.
-const SYNC_MODES: Array[RLAddon.Crew.Mode] = [Mode.HUMAN, Mode.TRAINING, Mode.ONNX]
+const SYNC_MODES: Array[RLAddon.AgentGroups.Mode] = [Mode.HUMAN, Mode.TRAINING, Mode.ONNX]
 
 ## The agents that the trainer controls.
-var roster: RLAddon.Roster = RLAddon.Roster.new()
+var registry: RLAddon.AgentRegistry = RLAddon.AgentRegistry.new()
 ## The agents whose experts are recorded.
 var demos: RLAddon.Demos = RLAddon.Demos.new()
 ## The agents that ONNX models control.
 var policies: RLAddon.Policies
 ## The agents that people control.
-var people: Array[Node] = []
+var human_agents: Array[Node] = []
 ## The agents that are to record demonstrations, as Sync found them.
-var demonstrators: Array[Node] = []
+var recorded_agents: Array[Node] = []
 ## Whether there is a trainer, or one may still be found.
 var may_have_trainer: bool = true
 
@@ -29,10 +29,10 @@ var _sync: Sync
 ## The methods that a game's own Sync overrides.
 var _overridden: Dictionary[StringName, bool] = {}
 ## The instances that have their place, and who controls them.
-var _known: Dictionary[int, RLAddon.Crew.Mode] = {}
+var _known: Dictionary[int, RLAddon.AgentGroups.Mode] = {}
 ## The instances whose control mode is the one of Sync.
 var _inheriting: Dictionary[int, bool] = {}
-var _is_muster_due: bool = true
+var _needs_refresh: bool = true
 
 
 func _init(sync: Sync, arguments: Dictionary[String, String]) -> void:
@@ -41,14 +41,16 @@ func _init(sync: Sync, arguments: Dictionary[String, String]) -> void:
 	var game_seed: int = randi()
 	if "env_seed" in arguments:
 		game_seed = arguments["env_seed"].to_int()
-	roster.game_seed = game_seed
+	registry.game_seed = game_seed
 	policies = RLAddon.Policies.new(sync, is_overridden(&"_extract_action_dict"))
 	policies.game_seed = game_seed
 
 
 ## Who should control this agent.
-static func wish_of(node: Node, sync_mode: Sync.ControlModes) -> RLAddon.Crew.Mode:
-	var wish: RLAddon.Crew.Mode = node.control_mode if "control_mode" in node else Mode.INHERIT
+static func mode_of(node: Node, sync_mode: Sync.ControlModes) -> RLAddon.AgentGroups.Mode:
+	var wish: RLAddon.AgentGroups.Mode = (
+		node.control_mode if "control_mode" in node else Mode.INHERIT
+	)
 	return SYNC_MODES[sync_mode] if wish == Mode.INHERIT else wish
 
 
@@ -57,34 +59,34 @@ func is_overridden(method: StringName) -> bool:
 
 
 func reseed(game_seed: int) -> void:
-	roster.reseed(game_seed)
+	registry.reseed(game_seed)
 	policies.game_seed = game_seed
 
 
 ## Sync's control mode has changed.
-func request_muster() -> void:
-	_is_muster_due = true
+func request_refresh() -> void:
+	_needs_refresh = true
 
 
 ## Sync's model has changed, or its file is to be loaded again.
 func change_model() -> void:
 	policies.reopen()
-	_is_muster_due = true
+	_needs_refresh = true
 
 
 ## Whether an agent came or went, or is to be controlled by another.
-func is_muster_due() -> bool:
+func needs_refresh() -> bool:
 	var count: int = _sync.get_tree().get_node_count_in_group(GROUP)
-	return _is_muster_due or policies.has_lost or count != _known.size()
+	return _needs_refresh or policies.has_lost or count != _known.size()
 
 
-func begin_muster() -> void:
+func clear_lists() -> void:
 	_sync.all_agents = []
 	_sync.agents_training = []
 	_sync.agents_inference = []
 	_sync.agents_heuristic = []
 	_sync.agent_demo_record = null
-	demonstrators = []
+	recorded_agents = []
 
 
 ## Give an agent that inherits its control mode the one of Sync.
@@ -99,28 +101,28 @@ func inherit_mode(agent: Node) -> void:
 
 ## Sync has found the agents and who should control them: give everyone their place.
 func place() -> void:
-	_is_muster_due = false
-	if _sync.agent_demo_record and not demonstrators:
-		demonstrators = [_sync.agent_demo_record]
-	var modes: Dictionary[Node, RLAddon.Crew.Mode] = _modes()
-	var before: Dictionary[int, RLAddon.Crew.Mode] = _known
+	_needs_refresh = false
+	if _sync.agent_demo_record and not recorded_agents:
+		recorded_agents = [_sync.agent_demo_record]
+	var modes: Dictionary[Node, RLAddon.AgentGroups.Mode] = _modes()
+	var before: Dictionary[int, RLAddon.AgentGroups.Mode] = _known
 	_known = {}
 	for node: Node in modes:
 		_known[node.get_instance_id()] = modes[node]
 		if before.get(node.get_instance_id()) != modes[node]:
-			_employ(node, modes[node])
+			_assign(node, modes[node])
 	_sync.agents_training = _in_mode(modes, Mode.TRAINING)
 	_sync.agents_inference = _in_mode(modes, Mode.ONNX)
 	_sync.agents_heuristic = _in_mode(modes, Mode.HUMAN)
-	people.assign(_sync.agents_heuristic)
-	roster.muster(_sync.agents_training)
-	demos.muster(_in_mode(modes, Mode.DEMOS))
+	human_agents.assign(_sync.agents_heuristic)
+	registry.refresh(_sync.agents_training)
+	demos.refresh(_in_mode(modes, Mode.DEMOS))
 	policies.keep(_sync.agents_inference)
 
 
 ## Now and then people's episodes are called over.
-func tend_people() -> void:
-	for node: Node in people:
+func update_human_agents() -> void:
+	for node: Node in human_agents:
 		if "_rl_episode" in node:
 			node.truncated = false
 			node._rl_episode.play()
@@ -128,16 +130,16 @@ func tend_people() -> void:
 
 ## Whether the game should have a tick to carry out resets.
 func awaits_reset() -> bool:
-	var awaits: bool = roster.awaits_reset()
+	var awaits: bool = registry.awaits_reset()
 	return policies.awaits_reset() or awaits
 
 
 ## Who controls whom: as Sync wants it, where that is possible.
-func _modes() -> Dictionary[Node, RLAddon.Crew.Mode]:
-	var modes: Dictionary[Node, RLAddon.Crew.Mode] = {}
+func _modes() -> Dictionary[Node, RLAddon.AgentGroups.Mode]:
+	var modes: Dictionary[Node, RLAddon.AgentGroups.Mode] = {}
 	for node: Node in _sync.all_agents:
 		modes[node] = Mode.HUMAN
-	for node: Node in demonstrators:
+	for node: Node in recorded_agents:
 		modes[node] = Mode.DEMOS
 	for node: Node in _sync.agents_training:
 		modes[node] = Mode.TRAINING if may_have_trainer else Mode.HUMAN
@@ -147,7 +149,7 @@ func _modes() -> Dictionary[Node, RLAddon.Crew.Mode]:
 
 
 static func _in_mode(
-	modes: Dictionary[Node, RLAddon.Crew.Mode], mode: RLAddon.Crew.Mode
+	modes: Dictionary[Node, RLAddon.AgentGroups.Mode], mode: RLAddon.AgentGroups.Mode
 ) -> Array[Node]:
 	var found: Array[Node] = []
 	for node: Node in modes:
@@ -157,12 +159,12 @@ static func _in_mode(
 
 
 ## An agent is new here, or is now controlled by another.
-func _employ(node: Node, mode: RLAddon.Crew.Mode) -> void:
+func _assign(node: Node, mode: RLAddon.AgentGroups.Mode) -> void:
 	_sync._set_heuristic(HEURISTICS[mode], [node])
 	if "_rl_episode" in node and mode in [Mode.HUMAN, Mode.DEMOS]:
-		node._rl_episode.restart(roster.game_seed)
-	if not node.tree_exiting.is_connected(request_muster):
-		node.tree_exiting.connect(request_muster)
+		node._rl_episode.restart(registry.game_seed)
+	if not node.tree_exiting.is_connected(request_refresh):
+		node.tree_exiting.connect(request_refresh)
 		if node.has_signal(&"rl_model_changed"):
 			node.connect(&"rl_control_changed", _on_control_changed.bind(node))
 			node.connect(&"rl_model_changed", _on_model_changed.bind(node))
@@ -184,9 +186,9 @@ func _find_overridden() -> void:
 func _on_control_changed(node: Node) -> void:
 	if node.control_mode != SYNC_MODES[_sync.control_mode]:
 		_inheriting.erase(node.get_instance_id())
-	_is_muster_due = true
+	_needs_refresh = true
 
 
 func _on_model_changed(node: Node) -> void:
 	policies.reopen(node)
-	_is_muster_due = true
+	_needs_refresh = true

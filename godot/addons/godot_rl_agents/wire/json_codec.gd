@@ -9,13 +9,13 @@ const INFINITE: String = "1e99999"
 var problem: String = ""
 
 var _sync: Sync
-var _roster: RLAddon.Roster
-var _blemish: RLAddon.Blemish = RLAddon.Blemish.new()
+var _registry: RLAddon.AgentRegistry
+var _finite: RLAddon.Finite = RLAddon.Finite.new()
 
 
-func _init(sync: Sync, roster: RLAddon.Roster) -> void:
+func _init(sync: Sync, registry: RLAddon.AgentRegistry) -> void:
 	_sync = sync
-	_roster = roster
+	_registry = registry
 
 
 ## A message as a frame, with room for its length. The keys stay in their order.
@@ -38,7 +38,7 @@ func env_info() -> Dictionary:
 	var observation_spaces: Array = []
 	var action_spaces: Array = []
 	var policies: Array = []
-	for agent: RLAddon.Agent in _roster.agents:
+	for agent: RLAddon.Agent in _registry.agents:
 		observation_spaces.append(agent.spaces.observation_space)
 		action_spaces.append(agent.spaces.action_space)
 		policies.append(agent.policy)
@@ -46,7 +46,7 @@ func env_info() -> Dictionary:
 		"type": "env_info",
 		"observation_space": observation_spaces,
 		"action_space": action_spaces,
-		"n_agents": _roster.agents.size(),
+		"n_agents": _registry.agents.size(),
 		"agent_policy_names": policies,
 	}
 
@@ -54,19 +54,19 @@ func env_info() -> Dictionary:
 ## Give everyone their action; false if the message makes no sense.
 func act(actions: Variant) -> bool:
 	problem = ""
-	if not actions is Array or actions.size() != _roster.agents.size():
-		problem = "an action is not a list of %d agents' actions" % _roster.agents.size()
+	if not actions is Array or actions.size() != _registry.agents.size():
+		problem = "an action is not a list of %d agents' actions" % _registry.agents.size()
 		return false
 	var understood: Array[Dictionary] = []
 	for i: int in actions.size():
-		understood.append(_understand(_roster.agents[i], actions[i]))
+		understood.append(_understand(_registry.agents[i], actions[i]))
 	if problem:
 		return false
 	var nodes: Array[Node] = []
 	var actions_here: Array[Dictionary] = []
 	for i: int in understood.size():
-		if _roster.agents[i].note_action(understood[i]):
-			nodes.append(_roster.agents[i].node)
+		if _registry.agents[i].note_action(understood[i]):
+			nodes.append(_registry.agents[i].node)
 			actions_here.append(understood[i])
 	_sync._set_agent_actions(actions_here, nodes)
 	return true
@@ -76,7 +76,7 @@ func act(actions: Variant) -> bool:
 func outcome(is_reset: bool) -> Dictionary:
 	problem = ""
 	var seen: Array = _all_seen()
-	var nodes: Array[Node] = _roster.nodes()
+	var nodes: Array[Node] = _registry.nodes()
 	var infos: Array = _in_all_rows(_sync._get_info_from_agents(nodes), {})
 	if is_reset:
 		return {"type": "reset", "obs": seen, "info": infos}
@@ -84,19 +84,19 @@ func outcome(is_reset: bool) -> Dictionary:
 	var dones: Array = _in_all_rows(_sync._get_done_from_agents(nodes), false)
 	for i: int in rewards.size():
 		if not is_finite(rewards[i]):
-			_blemish.tell(_roster.agents[i], "its reward", rewards[i])
+			_finite.report(_registry.agents[i], "its reward", rewards[i])
 			rewards[i] = 0.0
-		dones[i] = _roster.agents[i].settle_done() or dones[i]
+		dones[i] = _registry.agents[i].settle_done() or dones[i]
 	return {"type": "step", "obs": seen, "reward": rewards, "done": dones, "info": infos}
 
 
 ## What the agents that are here have, in the order of the wire; `other` for those that are gone.
 func _in_all_rows(values: Array, other: Variant) -> Array:
-	if values.size() == _roster.agents.size():
+	if values.size() == _registry.agents.size():
 		return values
 	var rows: Array = []
 	var next: int = 0
-	for agent: RLAddon.Agent in _roster.agents:
+	for agent: RLAddon.Agent in _registry.agents:
 		rows.append(other if agent.is_gone else values[next])
 		next += 0 if agent.is_gone else 1
 	return rows
@@ -137,8 +137,8 @@ func _complain(agent: RLAddon.Agent, key: Variant, expected: String, value: Vari
 func _all_seen() -> Array:
 	var numbers: PackedFloat32Array = []
 	var seen: Array = []
-	RLAddon.Agent.observe(_roster.agents, _sync)
-	for agent: RLAddon.Agent in _roster.agents:
+	RLAddon.Agent.observe(_registry.agents, _sync)
+	for agent: RLAddon.Agent in _registry.agents:
 		seen.append(agent.seen)
 		var complaint: String = agent.spaces.pack_numbers(agent.seen, numbers)
 		if complaint:
@@ -147,7 +147,7 @@ func _all_seen() -> Array:
 			seen[-1] = _with_hex(agent.seen, agent.spaces.image_keys)
 	if not RLAddon.Finite.are_all(numbers):
 		for i: int in seen.size():
-			_blemish.find(_roster.agents[i], seen[i])
+			_finite.report_observation(_registry.agents[i], seen[i])
 			seen[i] = RLAddon.Finite.cleaned(seen[i])
 	return seen
 

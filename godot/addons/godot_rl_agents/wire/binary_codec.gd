@@ -19,22 +19,22 @@ const HAS_LEFT: int = 8
 ## What is wrong, or "".
 var problem: String = ""
 
-var _roster: RLAddon.Roster
-var _blemish: RLAddon.Blemish = RLAddon.Blemish.new()
+var _registry: RLAddon.AgentRegistry
+var _finite: RLAddon.Finite = RLAddon.Finite.new()
 ## The infos that were told last, and how they are written.
 var _told: Array = []
 var _told_text: String = ""
 
 
-func _init(roster: RLAddon.Roster) -> void:
-	_roster = roster
+func _init(registry: RLAddon.AgentRegistry) -> void:
+	_registry = registry
 
 
 ## What `env_info` says beyond version 0.7.
 func env_info() -> Dictionary:
 	var ids: Array = []
 	var masks: Array = []
-	for agent: RLAddon.Agent in _roster.agents:
+	for agent: RLAddon.Agent in _registry.agents:
 		ids.append(agent.id)
 		masks.append(agent.spaces.mask_sizes)
 	return {"encoding": NAME, "agent_ids": ids, "action_mask": masks}
@@ -43,13 +43,13 @@ func env_info() -> Dictionary:
 ## Give everyone their action; false if the frame makes no sense.
 func act(frame: PackedByteArray) -> bool:
 	problem = ""
-	var size: int = 8 + 4 * _roster.action_width
+	var size: int = 8 + 4 * _registry.action_width
 	if frame[0] != ACTIONS:
 		problem = "no message has the kind %d" % frame[0]
 	elif frame.size() != size:
 		problem = "actions of %d bytes, where %d were due" % [frame.size(), size]
-	elif frame.decode_u32(4) != _roster.agents.size():
-		problem = "actions of %d agents, not %d" % [frame.decode_u32(4), _roster.agents.size()]
+	elif frame.decode_u32(4) != _registry.agents.size():
+		problem = "actions of %d agents, not %d" % [frame.decode_u32(4), _registry.agents.size()]
 	if problem:
 		return false
 	var numbers: PackedFloat32Array = frame.slice(8).to_float32_array()
@@ -62,13 +62,13 @@ func act(frame: PackedByteArray) -> bool:
 ## What came of the order.
 func outcome(is_reset: bool) -> PackedByteArray:
 	problem = ""
-	var rows: Array[RLAddon.Agent] = _roster.agents
+	var rows: Array[RLAddon.Agent] = _registry.agents
 	var frame: PackedByteArray = HEAD.duplicate()
 	frame[KIND_AT] = RESET if is_reset else STEP
-	if _roster.joined:
-		rows = rows + _roster.joined
+	if _registry.joined:
+		rows = rows + _registry.joined
 		frame[FLAGS_AT] |= JOINED
-		_append_text(frame, RLAddon.JsonSpeech.text_of(_roster.joined.map(_describe)))
+		_append_text(frame, RLAddon.JsonCodec.text_of(_registry.joined.map(_describe)))
 	frame.encode_u32(ROWS_AT, rows.size())
 	_append_earnings(frame, rows)
 	_append_seen(frame, rows)
@@ -80,7 +80,7 @@ func outcome(is_reset: bool) -> PackedByteArray:
 func _hand_out(numbers: PackedFloat32Array) -> bool:
 	var at: int = 0
 	var actions: Array = []
-	for agent: RLAddon.Agent in _roster.agents:
+	for agent: RLAddon.Agent in _registry.agents:
 		var action: Variant = agent.spaces.unpack_action(numbers, at)
 		if action == null:
 			problem = "a choice of agent %s is out of range" % agent.name
@@ -88,7 +88,7 @@ func _hand_out(numbers: PackedFloat32Array) -> bool:
 		actions.append(action)
 		at += agent.spaces.action_width
 	for i: int in actions.size():
-		_roster.agents[i].act(actions[i])
+		_registry.agents[i].act(actions[i])
 	return true
 
 
@@ -118,7 +118,7 @@ func _append_earnings(frame: PackedByteArray, rows: Array[RLAddon.Agent]) -> voi
 	if not RLAddon.Finite.are_all(rewards):
 		for i: int in rows.size():
 			if not is_finite(rewards[i]):
-				_blemish.tell(rows[i], "its reward", rewards[i])
+				_finite.report(rows[i], "its reward", rewards[i])
 				rewards[i] = 0.0
 	frame.append_array(rewards.to_byte_array())
 	_append_padded(frame, states)
@@ -141,7 +141,7 @@ func _append_seen(frame: PackedByteArray, rows: Array[RLAddon.Agent]) -> void:
 		if episode.state != RLAddon.Episode.GOING and episode.last:
 			_pack(agent, episode.last, last_numbers, last_images)
 	if not (RLAddon.Finite.are_all(numbers) and RLAddon.Finite.are_all(last_numbers)):
-		_find_blemishes(rows)
+		_report_non_finite(rows)
 		numbers = RLAddon.Finite.cleaned(numbers)
 		last_numbers = RLAddon.Finite.cleaned(last_numbers)
 	frame.append_array(numbers.to_byte_array())
@@ -162,15 +162,15 @@ func _pack(
 		problem = "%s: %s" % [agent.name, complaint]
 
 
-func _find_blemishes(rows: Array[RLAddon.Agent]) -> void:
+func _report_non_finite(rows: Array[RLAddon.Agent]) -> void:
 	for agent: RLAddon.Agent in rows:
-		_blemish.find(agent, agent.seen)
+		_finite.report_observation(agent, agent.seen)
 		if agent.episode.last:
-			_blemish.find(agent, agent.episode.last)
+			_finite.report_observation(agent, agent.episode.last)
 
 
 func _append_masks(frame: PackedByteArray, rows: Array[RLAddon.Agent]) -> void:
-	if not _roster.has_masks and not _roster.joined:
+	if not _registry.has_masks and not _registry.joined:
 		return
 	var masks: PackedByteArray = []
 	for agent: RLAddon.Agent in rows:
@@ -198,7 +198,7 @@ func _append_infos(frame: PackedByteArray, rows: Array[RLAddon.Agent], is_reset:
 	# Most agents tell the same as the last time; that need not be written again.
 	if infos != _told:
 		_told = infos.duplicate(true)
-		_told_text = RLAddon.JsonSpeech.text_of(infos)
+		_told_text = RLAddon.JsonCodec.text_of(infos)
 	frame[FLAGS_AT] |= INFOS
 	_append_text(frame, _told_text)
 

@@ -21,11 +21,11 @@ static func of(sync: Node) -> PackedStringArray:
 		warnings.append("There is no AIController2D or AIController3D in this scene.")
 	for agent: Node in agents:
 		if (
-			agent.get("control_mode") == RLAddon.Crew.Mode.DEMOS
+			agent.get("control_mode") == RLAddon.AgentGroups.Mode.DEMOS
 			and not agent.get("expert_demo_save_path")
 		):
 			warnings.append("%s records demos but has no expert_demo_save_path." % agent.name)
-		if agent.get("control_mode") == RLAddon.Crew.Mode.ONNX and not has_model:
+		if agent.get("control_mode") == RLAddon.AgentGroups.Mode.ONNX and not has_model:
 			if not agent.get("onnx_model_path"):
 				warnings.append("%s is to be played by a model, but names none." % agent.name)
 	return warnings

@@ -25,13 +25,13 @@ var _refused: Dictionary[int, bool] = {}
 
 
 ## These nodes are in the game now.
-func muster(nodes_here: Array) -> void:
+func refresh(nodes_here: Array) -> void:
 	var present: Dictionary[int, bool] = {}
 	for node: Node in nodes_here:
 		present[node.get_instance_id()] = true
 	for number: int in _by_node.keys():
 		if number not in present:
-			_part(_by_node[number])
+			_remove(_by_node[number])
 			_by_node.erase(number)
 	for node: Node in nodes_here:
 		if node.get_instance_id() not in _by_node:
@@ -50,7 +50,7 @@ func introduce() -> void:
 
 
 ## Everyone has been told of everything: go on with those who are here.
-func turn_page() -> void:
+func finish_step() -> void:
 	if joined:
 		introduce()
 	var somebody_left: bool = false
@@ -142,7 +142,7 @@ func _join(node: Node) -> void:
 	elif agents.size() + joined.size() >= MOST_AGENTS:
 		problem = "more than %d agents" % MOST_AGENTS
 	if agents and not is_open:
-		agent = _stand_in(agent)
+		agent = _substitute(agent)
 		if not agent:
 			_refuse(node)
 			return
@@ -161,7 +161,7 @@ func _refuse(node: Node) -> void:
 
 
 ## For an older trainer: the one who came takes the place of one who is gone.
-func _stand_in(fresh: RLAddon.Agent) -> RLAddon.Agent:
+func _substitute(fresh: RLAddon.Agent) -> RLAddon.Agent:
 	for agent: RLAddon.Agent in agents:
 		if agent.is_gone and agent.policy == fresh.policy and agent.spaces.equals(fresh.spaces):
 			fresh.node.tree_exiting.disconnect(fresh._on_exit)
@@ -170,6 +170,6 @@ func _stand_in(fresh: RLAddon.Agent) -> RLAddon.Agent:
 	return null
 
 
-func _part(agent: RLAddon.Agent) -> void:
+func _remove(agent: RLAddon.Agent) -> void:
 	agent.part()
 	joined.erase(agent)

@@ -86,7 +86,7 @@ func _query_2d(sensor: RaycastSensor2D) -> Array:
 	for end: Vector2 in ends:
 		query.to = end
 		var hit: Dictionary = space.intersect_ray(query)
-		seen.append(sensor._nearness(from.distance_to(hit.position)) if hit else 0.0)
+		seen.append(1.0 - from.distance_to(hit.position) / sensor.ray_length if hit else 0.0)
 	return seen
 
 
@@ -100,7 +100,7 @@ func _query_3d(sensor: RayCastSensor3D) -> Array:
 	for end: Vector3 in ends:
 		query.to = end
 		var hit: Dictionary = space.intersect_ray(query)
-		seen.append(sensor._nearness(from.distance_to(hit.position)) if hit else 0.0)
+		seen.append(1.0 - from.distance_to(hit.position) / sensor.ray_length if hit else 0.0)
 	return seen
 
 

@@ -25,7 +25,7 @@ func test_the_shape_is_height_width_channels() -> void:
 
 
 func test_without_a_renderer_it_says_so_and_gives_nothing() -> void:
-	allow_error("there are no pictures without a renderer")
+	allow_error("a camera sensor needs a renderer")
 	for path: String in SCENES:
 		var sensor: Node = load(path).instantiate()
 		add_child(sensor)

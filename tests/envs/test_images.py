@@ -65,7 +65,7 @@ def test_a_project_is_drawn_and_again_after_a_loss(lookout: Path, tmp_path: Path
         assert env.restarts == 1
         watch(env, 20)
     logs = "".join(log.read_text() for log in tmp_path.glob("*.log"))
-    assert "no pictures without a renderer" not in logs
+    assert "a camera sensor needs a renderer" not in logs
     assert games._known_to_draw
 
 

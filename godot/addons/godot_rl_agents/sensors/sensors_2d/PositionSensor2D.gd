@@ -31,46 +31,34 @@ func _draw() -> void:
 
 
 func _get_configuration_warnings() -> PackedStringArray:
-	var warnings: PackedStringArray = []
-	if objects_to_observe.is_empty():
-		warnings.append("objects_to_observe is empty: the sensor sees nothing.")
-	if null in objects_to_observe:
-		warnings.append("objects_to_observe has an empty place, which gives zeros.")
-	if not (include_x or include_y):
-		warnings.append("No axis is included: the sensor sees no place and no direction.")
-	return warnings
+	return RLAddon.RelativePositions.warnings(self, _axes())
 
 
 func get_observation() -> Array[float]:
-	var numbers: Array[float] = []
-	var places: PackedVector2Array = []
+	var places: Array = []
 	for index: int in objects_to_observe.size():
-		var place: Vector2 = _place_of(objects_to_observe[index])
-		places.append(place)
-		if use_separate_direction:
-			_append_parts(numbers, place.normalized())
-			numbers.append(minf(place.length() / max_distance, 1.0))
-		else:
-			_append_parts(numbers, place.limit_length(max_distance) / max_distance)
+		places.append(_place_of(objects_to_observe[index]))
 	if debug_lines and RLAddon.SensorDrawing.is_seen(self, true):
 		_show(places)
-	return numbers
+	return RLAddon.RelativePositions.numbers(self, places, _axes())
 
 
-## In the sensor's frame; untyped, since a typed parameter refuses what was freed.
+## In the sensor's frame; untyped, because a typed parameter rejects a freed object.
 func _place_of(object: Variant) -> Vector2:
 	if is_instance_valid(object) and object.is_inside_tree():
 		return to_local(object.global_position)
 	return Vector2.ZERO
 
 
-func _append_parts(numbers: Array[float], vector: Vector2) -> void:
+func _axes() -> Array[int]:
+	var axes: Array[int] = []
 	if include_x:
-		numbers.append(vector.x)
+		axes.append(Vector2.AXIS_X)
 	if include_y:
-		numbers.append(vector.y)
+		axes.append(Vector2.AXIS_Y)
+	return axes
 
 
-func _show(places: PackedVector2Array) -> void:
-	_seen = places
+func _show(places: Array) -> void:
+	_seen = PackedVector2Array(places)
 	queue_redraw()

@@ -69,21 +69,11 @@ func _draw() -> void:
 	_aim()
 	for ray: int in _ends.size():
 		var near: float = _obs[ray]
-		var color: Color = RLAddon.SensorDrawing.HIT if near > 0.0 else RLAddon.SensorDrawing.FREE
-		draw_line(Vector2.ZERO, _ends[ray] * (1.0 - near), color)
+		draw_line(Vector2.ZERO, _ends[ray] * (1.0 - near), RLAddon.RaySensor.color(near))
 
 
 func _get_configuration_warnings() -> PackedStringArray:
-	var warnings: PackedStringArray = []
-	if n_rays < 1:
-		warnings.append("n_rays is %d: the sensor sees nothing." % n_rays)
-	if ray_length <= 0.0:
-		warnings.append("ray_length is %s: it must be above 0." % ray_length)
-	if not collide_with_areas and not collide_with_bodies:
-		warnings.append("Neither areas nor bodies are met: the sensor sees nothing.")
-	if collision_mask == 0:
-		warnings.append("collision_mask has no layer: the sensor sees nothing.")
-	return warnings
+	return RLAddon.RaySensor.warnings(self, n_rays)
 
 
 ## Nearness along each ray.
@@ -97,7 +87,7 @@ func calculate_raycasts() -> Array:
 	if not RLAddon.Tick.in_scripts or not is_inside_tree():
 		return _obs.duplicate()
 	if not _probe:
-		_probe = _make_ray()
+		_probe = RLAddon.RaySensor.add_ray(self, RayCast2D.new())
 	# As in RaycastSensor3D: locals, and no calls of our own for each ray.
 	var probe: RayCast2D = _probe
 	var reach: float = ray_length
@@ -119,15 +109,9 @@ func calculate_raycasts() -> Array:
 	return seen
 
 
-func _nearness(distance: float) -> float:
-	return (ray_length - minf(distance, ray_length)) / ray_length
-
-
 ## The nearness that a ray node of `rays` has found.
 func _get_raycast_distance(ray: RayCast2D) -> float:
-	if not ray.is_colliding():
-		return 0.0
-	return _nearness(global_position.distance_to(ray.get_collision_point()))
+	return RLAddon.RaySensor.nearness(self, ray)
 
 
 ## An export has changed.
@@ -137,7 +121,7 @@ func _update() -> void:
 		node.queue_free()
 	_ray_nodes = []
 	if _probe:
-		_set_up(_probe)
+		RLAddon.RaySensor.set_up(self, _probe)
 	_drawn = debug_draw and RLAddon.SensorDrawing.is_seen(self, draw_in_game)
 	queue_redraw()
 	update_configuration_warnings()
@@ -146,10 +130,9 @@ func _update() -> void:
 func _aim() -> void:
 	if not _ends.is_empty():
 		return
-	var step: float = cone_width / n_rays
 	for ray: int in n_rays:
-		var angle: float = (ray + 0.5) * step - 0.5 * cone_width
-		_ends.append(ray_length * Vector2.from_angle(deg_to_rad(angle)))
+		var angle: float = RLAddon.RaySensor.angle(ray, n_rays, cone_width)
+		_ends.append(ray_length * Vector2.from_angle(angle))
 	if _obs.size() != _ends.size():
 		_obs.resize(_ends.size())
 		_obs.fill(0.0)
@@ -159,21 +142,6 @@ func _make_ray_nodes() -> Array[RayCast2D]:
 	_aim()
 	var nodes: Array[RayCast2D] = []
 	for end: Vector2 in _ends:
-		nodes.append(_make_ray())
+		nodes.append(RLAddon.RaySensor.add_ray(self, RayCast2D.new()))
 		nodes[-1].target_position = end
 	return nodes
-
-
-func _make_ray() -> RayCast2D:
-	var ray: RayCast2D = RayCast2D.new()
-	_set_up(ray)
-	ray.enabled = false
-	ray.visible = false
-	add_child(ray, false, Node.INTERNAL_MODE_BACK)
-	return ray
-
-
-func _set_up(ray: RayCast2D) -> void:
-	ray.collision_mask = collision_mask
-	ray.collide_with_areas = collide_with_areas
-	ray.collide_with_bodies = collide_with_bodies

@@ -7,9 +7,6 @@ extends ISensor3D
 ## `detection_mask`, the lowest first. The cells are looked into when `get_observation` is called.
 ## Bodies that do not move are counted like those that do.
 
-## Most shapes that are counted in one cell.
-const MOST: int = 32
-
 ## Draw the cells in the editor and in the game.
 @export var debug_view: bool = false:
 	set(value):
@@ -46,9 +43,7 @@ const MOST: int = 32
 		grid_size_z = value
 		_update()
 
-var _counts: PackedFloat64Array = []
-## The layers of `detection_mask`, each as a mask of its own.
-var _layers: PackedInt64Array = []
+var _counts: RLAddon.GridCounts = RLAddon.GridCounts.new()
 var _cell: BoxShape3D = BoxShape3D.new()
 var _whole: BoxShape3D = BoxShape3D.new()
 var _query: PhysicsShapeQueryParameters3D = PhysicsShapeQueryParameters3D.new()
@@ -57,43 +52,40 @@ var _lines: RLAddon.SensorLines3D
 
 
 func _ready() -> void:
-	_remove_saved_cells()
+	RLAddon.GridCounts.remove_saved_cells(self)
 	_update()
 
 
 func _get_configuration_warnings() -> PackedStringArray:
-	var warnings: PackedStringArray = []
-	if detection_mask == 0:
-		warnings.append("detection_mask has no layer: the sensor sees nothing.")
-	if not collide_with_areas and not collide_with_bodies:
-		warnings.append("Neither areas nor bodies are counted: the sensor sees nothing.")
-	return warnings
+	return RLAddon.GridCounts.warnings(self)
 
 
-## The counts. While physics callbacks run, which forbid to look, those that were given last.
+## The counts. During physics callbacks, which must not query, the counts of the last call.
 func get_observation() -> PackedFloat64Array:
 	if RLAddon.Tick.in_scripts and is_inside_tree():
 		_count()
-	return _counts
+	return _counts.counts
 
 
 func reset() -> void:
-	_counts.fill(0.0)
+	_counts.clear()
 
 
 func _count() -> void:
-	_counts.fill(0.0)
+	_counts.clear()
 	var space: PhysicsDirectSpaceState3D = get_world_3d().direct_space_state
 	if _is_something_near(space):
 		_query.shape = _cell
 		for cell: int in grid_size_x * grid_size_z:
 			_query.transform = global_transform.translated_local(_centre(cell))
-			_count_cell(cell, space.intersect_shape(_query, MOST))
+			_counts.add(
+				cell, space.intersect_shape(_query, RLAddon.GridCounts.MAX_HITS), _layers_of
+			)
 	if _lines:
 		_show_cells()
 
 
-## One question about the whole grid, which is often all it takes.
+## One query for the whole grid first; it is often empty.
 func _is_something_near(space: PhysicsDirectSpaceState3D) -> bool:
 	var middle: Vector3 = 0.5 * (_centre(0) + _centre(grid_size_x * grid_size_z - 1))
 	_query.shape = _whole
@@ -101,32 +93,11 @@ func _is_something_near(space: PhysicsDirectSpaceState3D) -> bool:
 	return not space.intersect_shape(_query, 1).is_empty()
 
 
-## A thing with several shapes in the cell counts once.
-func _count_cell(cell: int, hits: Array[Dictionary]) -> void:
-	var counted: Dictionary[RID, bool] = {}
-	for hit: Dictionary in hits:
-		if counted.has(hit.rid):
-			continue
-		counted[hit.rid] = true
-		var layers: int = _layers_of(hit)
-		for index: int in _layers.size():
-			if layers & _layers[index]:
-				_counts[cell * _layers.size() + index] += 1.0
-
-
-## Of the server, since not every node that makes bodies has a layer of its own.
+## The layers of a hit, from the server: not every node that makes bodies has a layer property.
 func _layers_of(hit: Dictionary) -> int:
 	if hit.collider is Area3D:
 		return PhysicsServer3D.area_get_collision_layer(hit.rid)
 	return PhysicsServer3D.body_get_collision_layer(hit.rid)
-
-
-func _color(cell: int) -> Color:
-	var counts: PackedFloat64Array = _counts.slice(
-		cell * _layers.size(), (cell + 1) * _layers.size()
-	)
-	var is_empty: bool = counts.count(0.0) == counts.size()
-	return RLAddon.SensorDrawing.EMPTY_CELL if is_empty else RLAddon.SensorDrawing.FULL_CELL
 
 
 ## Of a cell, in the sensor's frame; the sensor is in the middle one.
@@ -139,12 +110,7 @@ func _centre(cell: int) -> Vector3:
 
 ## An export has changed.
 func _update() -> void:
-	_layers.clear()
-	for layer: int in 32:
-		if detection_mask & (1 << layer):
-			_layers.append(1 << layer)
-	_counts.resize(grid_size_x * grid_size_z * _layers.size())
-	_counts.fill(0.0)
+	_counts.set_up(detection_mask, grid_size_x * grid_size_z)
 	_cell.size = Vector3(cell_width, cell_height, cell_width)
 	_whole.size = Vector3(grid_size_x, 1.0, grid_size_z) * _cell.size
 	_query.collision_mask = detection_mask
@@ -166,7 +132,7 @@ func _show_cells() -> void:
 	var points: PackedVector3Array = []
 	var colors: PackedColorArray = []
 	for cell: int in grid_size_x * grid_size_z:
-		var color: Color = _color(cell)
+		var color: Color = _counts.color(cell)
 		var box: AABB = AABB(_centre(cell) - 0.5 * _cell.size, _cell.size).grow(-0.02)
 		for corner: int in 8:
 			for axis_bit: int in [1, 2, 4]:
@@ -176,10 +142,3 @@ func _show_cells() -> void:
 					)
 					colors.append_array([color, color])
 	_lines.show_lines(points, colors)
-
-
-## Scenes made with Godot RL Agents hold a saved area a cell.
-func _remove_saved_cells() -> void:
-	for child: Node in get_children():
-		if child is Area3D and "GridCell" in child.name:
-			child.queue_free()

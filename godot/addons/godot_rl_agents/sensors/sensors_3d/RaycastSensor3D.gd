@@ -87,16 +87,8 @@ func _ready() -> void:
 
 
 func _get_configuration_warnings() -> PackedStringArray:
-	var warnings: PackedStringArray = []
-	if n_rays_width < 1 or n_rays_height < 1:
-		var counts: Array[int] = [n_rays_width, n_rays_height]
-		warnings.append("There are %d x %d rays: the sensor sees nothing." % counts)
-	if ray_length <= 0.0:
-		warnings.append("ray_length is %s: it must be above 0." % ray_length)
-	if not collide_with_areas and not collide_with_bodies:
-		warnings.append("Neither areas nor bodies are met: the sensor sees nothing.")
-	if collision_mask == 0:
-		warnings.append("collision_mask has no layer: the sensor sees nothing.")
+	var rays_in_all: int = maxi(n_rays_width, 0) * maxi(n_rays_height, 0)
+	var warnings: PackedStringArray = RLAddon.RaySensor.warnings(self, rays_in_all)
 	if class_sensor and not collision_mask & boolean_class_mask:
 		warnings.append("boolean_class_mask has no layer of collision_mask: the class is always 0.")
 	return warnings
@@ -113,7 +105,7 @@ func calculate_raycasts() -> Array:
 	if not RLAddon.Tick.in_scripts or not is_inside_tree():
 		return _obs.duplicate()
 	if not _probe:
-		_probe = _make_ray()
+		_probe = RLAddon.RaySensor.add_ray(self, RayCast3D.new())
 	# Locals and no calls of our own: that is half of what a ray costs beside the cast itself.
 	var probe: RayCast3D = _probe
 	var reach: float = ray_length
@@ -144,10 +136,6 @@ func _stride() -> int:
 	return 2 if class_sensor else 1
 
 
-func _nearness(distance: float) -> float:
-	return (ray_length - minf(distance, ray_length)) / ray_length
-
-
 ## Of the server, since not every node that makes bodies has a layer of its own.
 func _layers_met() -> int:
 	if _probe.get_collider() is Area3D:
@@ -157,9 +145,7 @@ func _layers_met() -> int:
 
 ## The nearness that a ray node of `rays` has found.
 func _get_raycast_distance(ray: RayCast3D) -> float:
-	if not ray.is_colliding():
-		return 0.0
-	return _nearness(global_position.distance_to(ray.get_collision_point()))
+	return RLAddon.RaySensor.nearness(self, ray)
 
 
 ## An export has changed.
@@ -169,7 +155,7 @@ func _update() -> void:
 		node.queue_free()
 	_ray_nodes = []
 	if _probe:
-		_set_up(_probe)
+		RLAddon.RaySensor.set_up(self, _probe)
 	update_configuration_warnings()
 	if debug_draw and RLAddon.SensorDrawing.is_seen(self, draw_in_game):
 		if not _lines:
@@ -186,9 +172,9 @@ func _aim() -> void:
 	if not _ends.is_empty():
 		return
 	for column: int in n_rays_width:
-		var aside: float = ((column + 0.5) / n_rays_width - 0.5) * deg_to_rad(cone_width)
+		var aside: float = RLAddon.RaySensor.angle(column, n_rays_width, cone_width)
 		for row: int in n_rays_height:
-			var up: float = ((row + 0.5) / n_rays_height - 0.5) * deg_to_rad(cone_height)
+			var up: float = RLAddon.RaySensor.angle(row, n_rays_height, cone_height)
 			var level: Vector3 = Vector3(sin(aside), 0.0, cos(aside))
 			_ends.append(ray_length * (cos(up) * level + sin(up) * Vector3.UP))
 	if _obs.size() != _ends.size() * _stride():
@@ -201,7 +187,7 @@ func _show_rays() -> void:
 	var colors: PackedColorArray = []
 	for ray: int in _ends.size():
 		var near: float = _obs[ray * _stride()]
-		var color: Color = RLAddon.SensorDrawing.HIT if near > 0.0 else RLAddon.SensorDrawing.FREE
+		var color: Color = RLAddon.RaySensor.color(near)
 		points.append_array([Vector3.ZERO, _ends[ray] * (1.0 - near)])
 		colors.append_array([color, color])
 	_lines.show_lines(points, colors)
@@ -218,21 +204,6 @@ func _make_ray_nodes() -> Array[RayCast3D]:
 	_aim()
 	var nodes: Array[RayCast3D] = []
 	for end: Vector3 in _ends:
-		nodes.append(_make_ray())
+		nodes.append(RLAddon.RaySensor.add_ray(self, RayCast3D.new()))
 		nodes[-1].target_position = end
 	return nodes
-
-
-func _make_ray() -> RayCast3D:
-	var ray: RayCast3D = RayCast3D.new()
-	_set_up(ray)
-	ray.enabled = false
-	ray.visible = false
-	add_child(ray, false, Node.INTERNAL_MODE_BACK)
-	return ray
-
-
-func _set_up(ray: RayCast3D) -> void:
-	ray.collision_mask = collision_mask
-	ray.collide_with_areas = collide_with_areas
-	ray.collide_with_bodies = collide_with_bodies

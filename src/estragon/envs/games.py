@@ -27,7 +27,10 @@ from estragon.support.errors import UserError
 
 SEEDS = 2**32
 # Godot's own words where a picture is read that nobody draws; our addon's sensors ask first.
-UNDRAWN = re.compile(rb"rendering/dummy/storage/texture_storage|(?:a camera sensor needs|no pictures without) a renderer")
+UNDRAWN = re.compile(
+    rb"rendering/dummy/storage/texture_storage"
+    rb"|(?:a camera sensor needs|no pictures without) a renderer"
+)
 INTRODUCTION_SEC = 2.0
 
 _known_to_draw: set[tuple[object, ...]] = set()

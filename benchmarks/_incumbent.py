@@ -17,7 +17,7 @@ from typing import NamedTuple
 from estragon.godot.find import require_godot
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.support.locks import locked
+from estragon.support.files import locked
 
 PACKAGES = (
     "godot-rl==0.8.2",

@@ -164,7 +164,7 @@ def test_ctrl_c_stops_cleanly_while_kernels_are_compiled(
     """An empty cache makes sure that they are; the first one in it is a part of the next."""
     monkeypatch.setenv("ESTRAGON_HOME", str(tmp_path))
     lines = interrupted([*PLAY, "--episodes", "10000000"], tmp_path, "*.nbc")
-    assert lines == ["estragon: stopping as soon as this is compiled", "estragon: stopped"]
+    assert lines == ["estragon: stopping after compilation", "estragon: stopped"]
 
 
 def interrupted(words: list[str], folder: Path, awaited: str) -> list[str]:

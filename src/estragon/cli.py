@@ -81,16 +81,18 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "estragon.commands.layout", "ShowLayout", "show a layout's boxes, or make one from a seed"
     ),
     ("godot", "install"): Verb(
-        "estragon.commands.godot", "GodotInstall", "install a private copy of Godot 4"
+        "estragon.commands.godot_install", "GodotInstall", "install a private copy of Godot 4"
     ),
-    ("godot", "path"): Verb("estragon.commands.godot", "GodotPath", "print which Godot is used"),
+    ("godot", "path"): Verb(
+        "estragon.commands.godot_path", "GodotPath", "print which Godot is used"
+    ),
     ("godot", "import"): Verb(
-        "estragon.commands.godot",
+        "estragon.commands.godot_import",
         "GodotImport",
         "import a project and check that it plays",
     ),
     ("godot", "doctor"): Verb(
-        "estragon.commands.godot", "GodotDoctor", "check that Godot is there and starts"
+        "estragon.commands.godot_doctor", "GodotDoctor", "check that Godot is installed and starts"
     ),
     ("godot", "probe"): Verb(
         "estragon.envs.probe", "GodotProbe", "play any game at random, and say what is noticed"
@@ -114,13 +116,17 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("film",): Verb("estragon.commands.film", "MakeFilm", "the video of a training run"),
     ("plot",): Verb("estragon.commands.plot", "DrawCharts", "charts of a training run"),
     ("collect-debug",): Verb(
-        "estragon.judge.debug_bundle", "CollectDebug", "bundle logs and metrics for a bug report"
+        "estragon.commands.collect_debug",
+        "CollectDebug",
+        "bundle logs and metrics for a bug report",
     ),
     ("migrate-user-data",): Verb(
-        "estragon.godot.user_data", "MigrateUserData", "copy old Godot user data into data/"
+        "estragon.commands.migrate_user_data",
+        "MigrateUserData",
+        "copy old Godot user data into data/",
     ),
     ("demo",): Verb("estragon.commands.demo", "Demo", "print what a training run prints, made up"),
-    ("bench",): Verb("estragon.judge.bench", "Bench", "measure speed on this machine"),
+    ("bench",): Verb("estragon.commands.bench", "Bench", "measure speed on this machine"),
 }
 
 OVERVIEW = """\

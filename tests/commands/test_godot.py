@@ -25,7 +25,7 @@ def test_path_without_a_godot(empty_home: Path, capsys: pytest.CaptureFixture[st
 def test_install_where_there_is_one(
     godot: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("estragon.commands.godot.has_display", lambda: False)
+    monkeypatch.setattr("estragon.commands.godot_install.has_display", lambda: False)
     assert main(["godot", "install"]) == 0
     captured = capsys.readouterr()
     first, second = captured.out.splitlines()
@@ -59,7 +59,7 @@ def test_a_godot_3_is_among_the_findings(
     write_fake_godot(tmp_path / "bin" / "godot", "3.5.1.stable.official")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert main(["godot", "doctor"]) == 1
-    assert "note  passed over godot on PATH: " in (text := capsys.readouterr().out)
+    assert "note  skipped godot on PATH: " in (text := capsys.readouterr().out)
     assert "3.5.1.stable.official" in text
 
 

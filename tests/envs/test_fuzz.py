@@ -15,7 +15,7 @@ from estragon.envs.messages import EnvInfo, check_depth, read_roster
 from estragon.envs.outcome import BadMessageError, Outcome
 from estragon.envs.roster import Agent, Roster
 from estragon.envs.spaces import read_spaces
-from estragon.godot.supervised import GodotError
+from estragon.godot.process import GodotError
 
 SPACES = read_spaces(
     {

@@ -15,8 +15,8 @@ from estragon.cli import main
 from estragon.envs import games
 from estragon.envs.vector_env import GodotEnv
 from estragon.godot import display
-from estragon.godot.private import engine_folder
-from estragon.godot.supervised import GodotError
+from estragon.godot.find import engine_folder
+from estragon.godot.process import GodotError
 from tests.envs.conftest import program
 from tests.envs.exporting import can_export, export_game, export_pack
 from tests.envs.test_lost_games import pids

@@ -17,7 +17,7 @@ from estragon.envs.multi_agent_env import GodotMultiAgentEnv
 from estragon.envs.parallel_env import GodotParallelEnv
 from estragon.envs.sb3_env import GodotVecEnv
 from estragon.envs.vector_env import GodotEnv
-from estragon.godot.supervised import GodotError
+from estragon.godot.process import GodotError
 from tests.envs.peers.counter import seed_of
 
 STILL = np.zeros((4, 2), np.float32)

@@ -6,7 +6,7 @@ import pytest
 
 from estragon.envs.connect import Visitors, listen
 from estragon.envs.sync_nodes import SyncNodes, check_sync
-from estragon.godot.supervised import GodotError, SupervisedProcess
+from estragon.godot.process import GodotError, SupervisedProcess
 from estragon.support.errors import UserError
 
 ADDON = "addons/godot_rl_agents"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from estragon.godot.apt_sources import find_debian_archive, read_sources
+from estragon.godot.debian import find_debian_archive, read_sources
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 DEB822 = f"""\

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from estragon.godot.process import GodotProcess
+from estragon.godot.process import GodotProcess, private_user_folders
 from estragon.godot.project import import_project
-from estragon.godot.user_folders import private_user_folders
 from estragon.support import paths
 
 PRESETS = ("Linux", "Windows", "macOS", "Web")

@@ -5,8 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from estragon.godot.find import find_godot, require_godot, search_godot
-from estragon.godot.private import Manifest, engine_folder, write_manifest
+from estragon.godot.find import (
+    Manifest,
+    engine_folder,
+    find_godot,
+    require_godot,
+    search_godot,
+    write_manifest,
+)
 from estragon.support.errors import UserError
 from tests.godot.staging import write_fake_godot, write_program
 

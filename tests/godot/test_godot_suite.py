@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from estragon.godot.find import check_version
+from estragon.godot.process import usable_user_folders
 from estragon.godot.project import import_project
-from estragon.godot.user_folders import usable_user_folders
-from estragon.godot.version import check_version
 
 ROOT = Path(__file__).parents[2]
 RUNNER = "res://tests/run_tests.gd"

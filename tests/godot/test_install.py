@@ -11,7 +11,7 @@ from shutil import which
 import pytest
 
 from estragon.godot import debian, install
-from estragon.godot.apt_sources import Source
+from estragon.godot.debian import Source
 from estragon.godot.display import check_xvfb, has_display
 from estragon.godot.install import install_private, install_xvfb
 from estragon.support.errors import UserError

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from estragon.godot.lockstep import Lockstep
-from estragon.godot.process import GodotProcess
+from estragon.godot.channel import Lockstep
+from estragon.godot.process import GodotError, GodotProcess
 from estragon.godot.project import import_project
-from estragon.godot.supervised import GodotError
 from estragon.support import paths
 
 BEGIN = b"R" + struct.pack("<II", 0, 0)
@@ -75,7 +74,7 @@ def test_a_game_that_hangs_is_a_clear_error_in_bounded_time() -> None:
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
         start = time.monotonic()
-        with pytest.raises(GodotError, match="waited 2 s for observations"):
+        with pytest.raises(GodotError, match="timed out after 2 s waiting for observations"):
             lockstep.ask(BEGIN, "observations")
         assert time.monotonic() - start < 15.0
     assert not any(is_running(pid) for pid in pids)
@@ -104,7 +103,7 @@ def test_the_game_ends_when_its_parent_is_killed() -> None:
     script = (
         "import sys, time\n"
         "from estragon.support import paths\n"
-        "from estragon.godot.lockstep import Lockstep\n"
+        "from estragon.godot.channel import Lockstep\n"
         "lockstep = Lockstep(paths.godot_project(), [])\n"
         "print(lockstep.process.pid, flush=True)\n"
         "time.sleep(60)\n"

@@ -12,11 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from estragon.godot import official
-from estragon.godot.find import find_godot
-from estragon.godot.install import install_private
-from estragon.godot.official import RELEASES_BY_PLATFORM, Release, install_official, release_here
-from estragon.godot.version import read_version
+from estragon.godot import install
+from estragon.godot.find import find_godot, read_version
+from estragon.godot.install import (
+    RELEASES_BY_PLATFORM,
+    Release,
+    install_official,
+    install_private,
+    release_here,
+)
 from estragon.support.errors import UserError
 from estragon.support.progress import Progress
 
@@ -108,7 +112,7 @@ def test_another_file_than_the_official_one(tmp_path: Path, url: str, release: R
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("absent.zip", "File not found"), ("broken-off.zip", "broke off after 4 of 1000 bytes")],
+    [("absent.zip", "File not found"), ("broken-off.zip", "closed after 4 of 1000 bytes")],
 )
 def test_a_server_that_has_it_not(
     tmp_path: Path, url: str, release: Release, name: str, says: str
@@ -120,7 +124,7 @@ def test_a_server_that_has_it_not(
 def test_a_server_that_is_silent(
     tmp_path: Path, release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(official, "SILENCE_SEC", 0.3)
+    monkeypatch.setattr(install, "SILENCE_SEC", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(UserError, match=r"cannot download .*(timed out|no answer)"):
@@ -130,7 +134,7 @@ def test_a_server_that_is_silent(
 def test_a_file_without_end(
     tmp_path: Path, url: str, release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(official, "LARGEST_BYTES", 100)
+    monkeypatch.setattr(install, "LARGEST_BYTES", 100)
     with pytest.raises(UserError, match="gave up after"):
         fetch(tmp_path, url, release)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from estragon.godot.process import GodotProcess
-from estragon.godot.supervised import GodotError
+from estragon.godot.process import GodotError, GodotProcess
 from tests.godot.staging import alive, until, write_project
 
 START_SEC = 60.0
@@ -67,7 +66,7 @@ def test_godot_killed_during_a_wait(godot: Path, tmp_path: Path) -> None:
 def test_godot_stopped_during_a_wait(godot: Path, tmp_path: Path) -> None:
     with start(godot, write_project(tmp_path)) as process:
         os.kill(process.pid, signal.SIGSTOP)
-        with pytest.raises(GodotError, match="waited 1 s for an answer, in vain"):
+        with pytest.raises(GodotError, match="timed out after 1 s waiting for an answer"):
             process.wait_for("an answer", lambda: None, 1)
         process.stop(grace_sec=0.5)
         assert not alive(process.pid)

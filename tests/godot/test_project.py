@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from estragon.godot.process import GodotProcess
+from estragon.godot.process import GodotError, GodotProcess
 from estragon.godot.project import import_project, ready_project
-from estragon.godot.supervised import GodotError
 from estragon.support.errors import UserError
 from tests.godot.staging import until, write_program, write_project
 
@@ -107,7 +106,9 @@ def test_an_image_that_cannot_be_imported_is_told_every_time(godot: Path, tmp_pa
 @pytest.mark.slow
 def test_an_import_that_takes_too_long(godot: Path, tmp_path: Path) -> None:
     project = write_project(tmp_path)
-    with pytest.raises(GodotError, match=r"import: waited 0\.2 s for the import of"):
+    with pytest.raises(
+        GodotError, match=r"import: timed out after 0\.2 s waiting for the import of"
+    ):
         import_project(project, godot=godot, timeout_sec=0.2)
     import_project(project, godot=godot)
 

@@ -10,9 +10,9 @@ import pytest
 
 from estragon.cli import main
 from estragon.envs.launch import Launch, Program
+from estragon.godot.process import GodotError
 from estragon.godot.project import ReadyProject, import_project, ready_project
 from estragon.godot.project_check import Failure, judge, write_placeholders
-from estragon.godot.supervised import GodotError
 from estragon.support.errors import UserError
 from tests.godot.addon.peer import ADDON, GAMES
 from tests.godot.staging import write_program, write_project

@@ -2,8 +2,7 @@
 
 import pytest
 
-from estragon.godot.restart import RestartBudget
-from estragon.godot.supervised import GodotError
+from estragon.godot.process import GodotError, RestartBudget
 
 
 def test_more_restarts_than_allowed_in_the_window() -> None:

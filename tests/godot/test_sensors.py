@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from estragon.godot.display import display
+from estragon.godot.process import usable_user_folders
 from estragon.godot.project import import_project
-from estragon.godot.user_folders import usable_user_folders
 from tests.godot.staging import write_project
 
 ADDON = Path(__file__).parents[2] / "godot/addons/godot_rl_agents"

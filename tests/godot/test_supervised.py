@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from estragon.godot.supervised import GodotError, SupervisedProcess
+from estragon.godot.process import GodotError, SupervisedProcess
 from tests.godot.staging import alive, until
 
 OWNER = """
 import os, sys, pathlib, time
-from estragon.godot.supervised import SupervisedProcess
+from estragon.godot.process import SupervisedProcess
 process = SupervisedProcess(["sleep", "600"], name="sleeper", folder=pathlib.Path(sys.argv[1]))
 forked = os.fork() if sys.argv[2] == "forks" else 0
 if forked or sys.argv[2] != "forks":
@@ -52,7 +52,9 @@ def test_a_wait_in_vain_says_for_what_how_long_and_the_last_words(tmp_path: Path
     ):
         process.wait_for_line("a ready", lambda line: line == "ready", 0.5)
     message = str(caught.value)
-    assert message.startswith("shell: waited 0.5 s for a ready, in vain; it said last: thinking; ")
+    assert message.startswith(
+        "shell: timed out after 0.5 s waiting for a ready; it said last: thinking; "
+    )
     assert str(tmp_path / "shell.log") in message
 
 

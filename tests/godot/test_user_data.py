@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.godot.user_data import played_folders
-from estragon.godot.user_folders import OWN_PROJECT, own_folders
+from estragon.godot.user_data import OWN_PROJECT, own_folders, played_folders
 from estragon.support import paths
 
 
@@ -84,7 +83,7 @@ def test_old_games_are_found_and_copied_once(
     assert main(["migrate-user-data"]) == 0
     assert imported() == COPIED
     assert "0 trajectories, 0 frames, 0 logs" in (said := capsys.readouterr().out)
-    assert said.endswith("; 4 files were there already\n")
+    assert said.endswith("; 4 files existed already\n")
     assert (game / "trajectories" / "ep_1.jsonl").read_text() == "one"
 
 
@@ -130,7 +129,7 @@ def test_the_places_on_linux(home: Path, tmp_path: Path, monkeypatch: pytest.Mon
     ]
     games = [old_game(place / "godot" / "app_userdata" / "Estragon") for place in places]
     assert played_folders() == games
-    assert own_folders(os.environ) == games
+    assert own_folders() == games
     settings = (paths.godot_project() / "project.godot").read_text()
     assert f'config/name="{OWN_PROJECT}"' in settings
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from estragon.godot import version
-from estragon.godot.version import check_version, read_version
+from estragon.godot import find
+from estragon.godot.find import check_version, read_version
 from estragon.support.errors import UserError
 from tests.godot.staging import alive, write_fake_godot, write_program
 
@@ -46,10 +46,10 @@ def test_other_programs_are_told_from_it(tmp_path: Path, body: str, says: str) -
 
 
 def test_a_program_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(version, "ANSWER_TIMEOUT_SEC", 0.5)
+    monkeypatch.setattr(find, "VERSION_TIMEOUT_SEC", 0.5)
     sleeper = tmp_path / "sleeper"
     program = write_program(tmp_path / "godot", f"sleep 600 & echo $! > {sleeper}; wait")
-    with pytest.raises(UserError, match=r"does not work as a Godot: .*waited 0\.5 s"):
+    with pytest.raises(UserError, match=r"does not work as a Godot: .*timed out after 0\.5 s"):
         read_version(program)
     deadline = time.monotonic() + 10.0  # it was killed; a busy machine may take its time with it
     while alive(int(sleeper.read_text())):

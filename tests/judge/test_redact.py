@@ -2,7 +2,7 @@
 
 import pytest
 
-from estragon.judge.redact import HIDDEN, Redactor
+from estragon.judge.debug_bundle import HIDDEN, Redactor
 
 SECRET = "s3cr3t-Value.42"
 

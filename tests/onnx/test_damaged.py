@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from estragon.godot.supervised import GodotError
+from estragon.godot.process import GodotError
 from estragon.onnx.engines import Godot
 from estragon.onnx.samples import random_inputs
 from estragon.support.errors import UserError

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from estragon.support.errors import UserError
-from estragon.support.locks import locked
+from estragon.support.files import locked
 
 HOLD = """
 import sys, pathlib
-from estragon.support.locks import locked
+from estragon.support.files import locked
 with locked(pathlib.Path(sys.argv[1]), timeout_sec=5):
     print("held", flush=True)
     sys.stdin.read()
@@ -41,7 +41,7 @@ def test_a_wait_is_told_and_ends(tmp_path: Path) -> None:
     told: list[str] = []
     with hold(tmp_path / "lock") as holder:
         with (
-            pytest.raises(UserError, match=r"waited 0 s for .*lock"),
+            pytest.raises(UserError, match=r"timed out after 0 s .*lock"),
             locked(tmp_path / "lock", timeout_sec=0.2, waiting=lambda: told.append("waiting")),
         ):
             pass

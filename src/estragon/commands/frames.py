@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import os
 import tempfile
 import time
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from estragon.godot.user_folders import own_folders, project_folders
+from estragon.godot.user_data import own_folders, project_folders
 from estragon.show.frames.files import encode_frames, find_frames, frames_in, read_manifest
 from estragon.show.frames.window import MOST_FPS, parse_size, why_it_failed, words_of
 from estragon.support import paths
@@ -122,8 +121,8 @@ def frames_folder() -> Path:
     usual = usual_folder()
     if frames_in(usual):
         return usual
-    own = own_folders(os.environ)
-    others = [game for game in project_folders(os.environ) if game not in own]
+    own = own_folders()
+    others = [game for game in project_folders() if game not in own]
     if newest := _newest_frames([paths.data_root() / "_imported"]):
         return newest
     for games in (own, others):

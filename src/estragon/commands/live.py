@@ -15,9 +15,8 @@ from estragon.judge.debug_bundle import collect
 from estragon.live.limits import PORT
 from estragon.live.rounds import Round, alternating, rounds_of
 from estragon.support.errors import INTERRUPTED, UserError
-from estragon.support.files import ensure_writable
+from estragon.support.files import ensure_writable, locked
 from estragon.support.interrupts import StopRequest, deferred_interrupts
-from estragon.support.locks import locked
 from estragon.support.options import from_environment, optional
 from estragon.support.runs import create_unique, timestamps
 from estragon.tag.roles import Role

@@ -13,9 +13,8 @@ import tyro
 from estragon import __version__
 from estragon.selfplay.config import PPOConfig
 from estragon.support.errors import INTERRUPTED, UserError
-from estragon.support.files import ensure_writable
+from estragon.support.files import ensure_writable, locked
 from estragon.support.interrupts import deferred_interrupts
-from estragon.support.locks import locked
 from estragon.support.options import optional
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import msgspec
 from estragon.envs.messages import EnvInfo, decode, encode, handshake
 from estragon.envs.outcome import BadMessageError
 from estragon.godot.channel import Channel, ChannelError
-from estragon.godot.supervised import GodotError, SupervisedProcess
+from estragon.godot.process import GodotError, SupervisedProcess
 from estragon.support.errors import UserError
 
 POLL_SEC = 0.1

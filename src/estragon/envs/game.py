@@ -13,7 +13,7 @@ from estragon.envs.messages import EnvInfo, Returned, check_depth, decode, encod
 from estragon.envs.outcome import BadMessageError, Outcome
 from estragon.envs.roster import Roster
 from estragon.godot.channel import Channel, ChannelClosedError, ChannelError, ChannelTimeoutError
-from estragon.godot.supervised import POLL_SEC, GodotError, SupervisedProcess
+from estragon.godot.process import POLL_SEC, GodotError, SupervisedProcess
 
 QUIT_SEC = 3.0
 DEATH_SEC = 2.0

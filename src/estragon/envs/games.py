@@ -21,8 +21,7 @@ from estragon.envs.outcome import LEFT, TRUNCATED, Outcome, Sight
 from estragon.envs.roster import Roster
 from estragon.envs.spaces import is_image
 from estragon.godot.display import display, has_display
-from estragon.godot.restart import RestartBudget
-from estragon.godot.supervised import GodotError, SupervisedProcess
+from estragon.godot.process import GodotError, RestartBudget, SupervisedProcess
 from estragon.support.errors import UserError
 
 SEEDS = 2**32

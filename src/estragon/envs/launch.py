@@ -11,10 +11,8 @@ from estragon.envs.messages import BINARY, JSON
 from estragon.envs.sync_nodes import check_sync
 from estragon.envs.ticks import packed_ticks, project_ticks
 from estragon.godot.find import require_godot
-from estragon.godot.process import GodotProcess
+from estragon.godot.process import GodotProcess, SupervisedProcess, usable_user_folders
 from estragon.godot.project import ready_project
-from estragon.godot.supervised import SupervisedProcess
-from estragon.godot.user_folders import usable_user_folders
 from estragon.support.errors import UserError
 
 EDITOR_PORT = 11008

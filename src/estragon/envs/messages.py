@@ -7,7 +7,7 @@ import msgspec
 from estragon.envs.outcome import BadMessageError
 from estragon.envs.roster import MOST_AGENTS, Agent, Roster
 from estragon.envs.spaces import SpaceError, read_spaces
-from estragon.godot.supervised import GodotError
+from estragon.godot.process import GodotError
 
 BINARY, JSON = "binary1", "json"
 DEEPEST = 32

@@ -17,7 +17,7 @@ from estragon.envs.launch import Launch
 from estragon.envs.profile import Profile
 from estragon.envs.random_play import masks_of_next, random_actions
 from estragon.envs.roster import Agent
-from estragon.godot.supervised import GodotError
+from estragon.godot.process import GodotError
 from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable, write_json
 from estragon.support.options import optional

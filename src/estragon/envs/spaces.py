@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from estragon.godot.supervised import GodotError
+from estragon.godot.process import GodotError
 
 MOST_NUMBERS = 2**26
 Bound = float | tuple[float, ...]

@@ -1,32 +1,45 @@
-"""Frames over a local socket, both ways: a length, then that many bytes; every wait has an end.
+"""Length-prefixed frames over a local socket, and a Godot game that answers frame by frame.
 
-Knows nothing of processes, and not what the frames mean.
+A frame is a little-endian u32 length, then that many bytes. This file does not know what the bytes
+mean, and every wait has a timeout.
 """
 
+import json
 import socket
 import struct
+import tempfile
 import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from estragon.godot.find import require_godot
+from estragon.godot.process import GodotError, GodotProcess
+from estragon.godot.project import import_project
 
 LARGEST_FRAME = 256 * 2**20
 LENGTH = struct.Struct("<I")
 READ_AHEAD = 2**16
 SHOWN_BYTES = 40
+START_TIMEOUT_SEC = 60.0
+STEP_TIMEOUT_SEC = 60.0
+ACCEPT_SEC = 0.25
 
 
 class ChannelError(Exception):
-    """The channel cannot go on; the message says why."""
+    """The connection failed; the message says why."""
 
 
 class ChannelClosedError(ChannelError):
-    """The other side is gone."""
+    """The other side closed the connection."""
 
 
 class ChannelTimeoutError(ChannelError):
-    """The other side is silent."""
+    """The other side did not answer in time."""
 
 
 class Channel:
-    """One connection; frames that were received are the caller's to keep."""
+    """One connection; received frames belong to the caller."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -46,17 +59,17 @@ class Channel:
         self.send_framed(LENGTH.pack(len(frame)) + frame, timeout_sec)
 
     def send_framed(self, data: bytes | bytearray | memoryview, timeout_sec: float) -> None:
-        """Send bytes that begin with their length already."""
+        """Send bytes that already begin with their length."""
         try:
             self._wait_for(timeout_sec)
             self._connection.sendall(data)
         except TimeoutError as error:
-            raise ChannelTimeoutError("it takes nothing in any more") from error
+            raise ChannelTimeoutError("it stopped reading") from error
         except OSError as error:
             raise ChannelClosedError(error.strerror or str(error)) from error
 
     def receive(self, timeout_sec: float) -> bytearray:
-        """The next frame, without its length; may be called again after it was interrupted."""
+        """The next frame, without its length; may be called again after an interrupt."""
         start = 0.0
         while (frame := self.take() if self._have or self._frame is not None else None) is None:
             # Most frames come in one piece: then the timeout need not change.
@@ -68,7 +81,7 @@ class Channel:
         return frame
 
     def read(self, timeout_sec: float) -> None:
-        """Take in what has come, waiting for it if need be."""
+        """Read what has arrived, waiting for it if necessary."""
         to, at = (self._ahead, self._have) if self._frame is None else (self._frame, self._filled)
         try:
             self._wait_for(timeout_sec)
@@ -90,7 +103,7 @@ class Channel:
             self._timeout_sec = timeout_sec
 
     def take(self) -> bytearray | None:
-        """A frame that is complete, if there is one."""
+        """A complete frame, if there is one."""
         if self._frame is not None:
             if self._filled < len(self._frame):
                 return None
@@ -118,9 +131,108 @@ class Channel:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has been received that was not taken."""
+        """Whether every received byte was taken."""
         return self._have == 0 and self._frame is None
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
+
+
+class Lockstep:
+    """A running game that advances one step per request, and the channel to it.
+
+    Python listens on 127.0.0.1, the game connects and sends its hello; from then on every frame
+    sent is answered by one frame.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        options: Sequence[str],
+        *,
+        step_timeout_sec: float = STEP_TIMEOUT_SEC,
+        folder: Path | None = None,
+        engine: Sequence[str] = (),
+    ) -> None:
+        """Start the game headless and wait for its hello.
+
+        Args:
+            project: the Godot project.
+            options: the game's own options, without `--channel`.
+            step_timeout_sec: the timeout for one answer.
+            folder: where the game's log goes; a temporary folder if not given.
+            engine: further options of Godot itself, such as another script to run.
+        """
+        self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="estragon-")
+        folder = folder or Path(self._temporary.name if self._temporary else "")
+        self._step_timeout_sec = step_timeout_sec
+        self._channel: Channel | None = None
+        godot = require_godot()
+        project = import_project(project, godot=godot)
+        listener = socket.create_server(("127.0.0.1", 0), backlog=1)
+        listener.settimeout(ACCEPT_SEC)
+        port = listener.getsockname()[1]
+        words: list[str | Path] = ["--headless", "--path", project, "--fixed-fps", "60", *engine]
+        self.process = GodotProcess(
+            [*words, "--", f"--channel={port}", *options], folder=folder, godot=godot
+        )
+        try:
+            with listener:
+                connection = self.process.wait_for(
+                    "it to connect", lambda: _accept(listener), START_TIMEOUT_SEC
+                )
+            self._channel = Channel(connection)
+            self.hello: dict[str, Any] = json.loads(self._receive(self._channel, "its hello"))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        """The game, closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def ask(self, frame: bytes, what: str) -> bytearray:
+        """Send one frame and wait for the answer; `what` is for the error message."""
+        if self._channel is None:
+            raise self.process.error("the channel is closed")
+        try:
+            self._channel.send(frame, self._step_timeout_sec)
+        except ChannelError as error:
+            raise self._broken(what) from error
+        return self._receive(self._channel, what)
+
+    def close(self) -> None:
+        """End the game."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        self.process.stop()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+    def _receive(self, channel: Channel, what: str) -> bytearray:
+        try:
+            return channel.receive(self._step_timeout_sec)
+        except ChannelClosedError as error:
+            raise self._broken(what) from error
+        except ChannelTimeoutError as error:
+            raise self.process.timed_out(what, self._step_timeout_sec) from error
+        except ChannelError as error:
+            raise self.process.error(f"sent {error} for {what}") from error
+
+    def _broken(self, what: str) -> GodotError:
+        self.process.stop()
+        return self.process.error(f"the game closed the channel before {what}")
+
+
+def _accept(listener: socket.socket) -> socket.socket | None:
+    try:
+        return listener.accept()[0]
+    except TimeoutError:
+        return None

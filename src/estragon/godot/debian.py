@@ -5,6 +5,7 @@ downloads, and a program is started by the loader and the C library that came wi
 """
 
 import concurrent.futures
+import email
 import hashlib
 import os
 import re
@@ -12,15 +13,20 @@ import shutil
 import subprocess
 import sys
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from estragon.godot.apt_sources import Source, find_debian_archive
-from estragon.godot.supervised import SupervisedProcess
+from estragon.godot.process import SupervisedProcess
 from estragon.support.errors import UserError
 from estragon.support.progress import Progress
 
+APT = Path("/etc/apt")
+SUITES = re.compile(
+    r"^(stable|oldstable|oldoldstable|testing|unstable|sid|"
+    r"buster|bullseye|bookworm|trixie|forky|duke)(-updates|-backports)?/?$"
+)
+DISABLED = ("no", "false", "0", "off", "without", "disable")
 SUITE = "forky"
 PACKAGES = (
     "godot",
@@ -32,7 +38,7 @@ PACKAGES = (
     "mesa-vulkan-drivers",
 )
 XVFB_PACKAGES = ("xvfb",)
-# The server asks Mesa which formats there are; only its clients draw, with 50 MB more of it.
+# 50 MB that only drawing needs; the server just asks Mesa for formats.
 NOT_FOR_XVFB = ("mesa-libgallium_",)
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 NEEDED_MB, XVFB_NEEDED_MB = 1000, 150
@@ -100,6 +106,16 @@ exec "$libs/{loader}" --library-path "$libs" --argv0 xkbcomp "$prefix/usr/bin/xk
 XKBCOMP_FOLDER, WORKING_FOLDER = b"/usr/bin", b"././././"
 
 
+class Source(NamedTuple):
+    """One archive of binary packages."""
+
+    uri: str
+    suites: list[str]
+    components: list[str]
+    signed_by: str
+    """A keyring's path, a fingerprint, a whole key, or empty."""
+
+
 class Package(NamedTuple):
     """A package to download, as apt names it."""
 
@@ -110,7 +126,7 @@ class Package(NamedTuple):
 
 
 def find_archive() -> Source:
-    """The Debian archive this machine uses; a UserError says why there is none to use."""
+    """The Debian archive this machine uses; a UserError says why there is none."""
     if sys.platform != "linux":
         raise UserError("not a Debian system")
     for tool in ("apt-get", "dpkg-deb"):
@@ -122,17 +138,72 @@ def find_archive() -> Source:
     return archive
 
 
-def install_debian(engine: Path, downloads: Path, progress: Progress) -> str:
-    """Download and unpack Godot into `engine`; returns the program's name there.
+def find_debian_archive(apt: Path = APT) -> Source | None:
+    """Debian's main archive, not the security one, in the system's apt configuration."""
+    candidates = [source for source in read_sources(apt) if _is_debian(source)]
+    # Others publish for Debian's suites too; Debian's own is signed with its own keyring.
+    candidates.sort(key=lambda source: "debian-archive" not in source.signed_by)
+    return candidates[0] if candidates else None
 
-    `downloads` may hold files of an earlier try: whatever is whole in it is not fetched again.
+
+def read_sources(apt: Path = APT) -> list[Source]:
+    """All enabled archives of binary packages, in apt's order."""
+    parts = apt / "sources.list.d"
+    files = [apt / "sources.list", *sorted(parts.glob("*.list")), *sorted(parts.glob("*.sources"))]
+    found: list[Source] = []
+    for path in files:
+        try:
+            text = path.read_text(errors="replace")
+        except OSError:
+            continue
+        found += _read_deb822(text) if path.suffix == ".sources" else _read_lines(text)
+    return found
+
+
+def _is_debian(source: Source) -> bool:
+    if "main" not in source.components or "security" in source.uri:
+        return False
+    if not any(SUITES.match(suite) for suite in source.suites):
+        return False
+    name = source.uri.rstrip("/").rsplit("/", 1)[-1]
+    return "debian-archive" in source.signed_by or name in ("debian", "debian.list")
+
+
+def _read_lines(text: str) -> Iterator[Source]:
+    """`deb [option=value …] uri suite component …`."""
+    pattern = r"^\s*deb\s+(?:\[([^\]]*)\]\s*)?(\S+)\s+(\S+)((?:\s+[^\s#]+)*)\s*(?:#.*)?$"
+    for line in text.splitlines():
+        if found := re.match(pattern, line):
+            options = dict(word.split("=", 1) for word in (found[1] or "").split() if "=" in word)
+            yield Source(found[2], [found[3]], found[4].split(), options.get("signed-by", ""))
+
+
+def _read_deb822(text: str) -> Iterator[Source]:
+    """Stanzas of `Field: value` as in e-mail headers, with comments."""
+    text = re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)
+    for stanza in re.split(r"\n\s*\n", text.strip()):
+        fields = email.message_from_string(stanza)
+        if "deb" not in fields.get("Types", "").split():
+            continue
+        if fields.get("Enabled", "yes").strip().lower() in DISABLED:
+            continue
+        key = "\n".join(line.strip() for line in fields.get("Signed-By", "").strip().splitlines())
+        suites, components = fields.get("Suites", "").split(), fields.get("Components", "").split()
+        for uri in fields.get("URIs", "").split():
+            yield Source(uri, suites, components, key)
+
+
+def install_debian(engine: Path, downloads: Path, progress: Progress) -> str:
+    """Download and unpack Godot into `engine`; returns the program's name in it.
+
+    Complete files of an earlier attempt in `downloads` are not fetched again.
     """
     _fetch(PACKAGES, (), engine / "prefix", downloads, progress)
     return _write_wrapper(engine, "godot", GODOT_WRAPPER)
 
 
 def install_debian_xvfb(engine: Path, downloads: Path, progress: Progress) -> str:
-    """The same for Xvfb, a display that is not shown anywhere."""
+    """The same for Xvfb, a virtual display."""
     _fetch(XVFB_PACKAGES, NOT_FOR_XVFB, engine / "prefix", downloads, progress)
     _find_xkbcomp_here(engine / "prefix" / "usr" / "bin" / "Xvfb")
     _write_wrapper(engine, "xkbcomp", XKBCOMP_WRAPPER)
@@ -156,13 +227,16 @@ def _fetch(
     if without := [package for package in packages if package.file.startswith(unneeded)]:
         _call_installed(without, downloads)
         packages = _list_packages(names, configuration)
-    _download(names, packages, configuration, progress)
+    total = sum(package.size for package in packages)
+    progress.step("downloading", f"{total / MEGABYTE:.0f} MB")
+    words = ["-y", "install", *names]
+    _run_apt(words, configuration, "the packages", DOWNLOAD_TIMEOUT_SEC, progress, total)
     files = [_verified(downloads / "archives" / package.file, package) for package in packages]
     _unpack(files, prefix, progress)
 
 
 def _call_installed(packages: list[Package], root: Path) -> None:
-    """Tell apt that these are there already, so that nobody's dependency on them is fetched."""
+    """Mark packages as installed in apt's eyes, so that dependencies on them are not fetched."""
     stanzas: list[str] = []
     for package in packages:
         name, version, architecture = package.file.removesuffix(".deb").split("_")
@@ -191,7 +265,7 @@ def _write_apt_root(root: Path, archive: Source) -> Path:
 
 
 def _keys(root: Path, archive: Source) -> str:
-    """What apt verifies the archive with; empty for the keys that the system trusts anyway."""
+    """The keys that apt verifies the archive with; empty for those the system trusts."""
     if archive.signed_by.startswith("/"):
         return archive.signed_by
     if "BEGIN PGP" in archive.signed_by:
@@ -245,7 +319,7 @@ def _size(folder: Path) -> int:
 
 
 def _list_packages(names: Sequence[str], configuration: Path) -> list[Package]:
-    """What has to be had, all of it: an empty archive folder hides what is already there."""
+    """All packages that are needed: an empty archive folder hides the ones already downloaded."""
     empty = f"Dir::Cache::archives={configuration.parent}/none"
     words = ["-q", "-o", empty, "-y", "--print-uris", "install", *names]
     log = _run_apt(words, configuration, "the list of packages", LISTS_TIMEOUT_SEC)
@@ -256,37 +330,24 @@ def _list_packages(names: Sequence[str], configuration: Path) -> list[Package]:
     return [Package(file, int(size), kind.lower(), digest) for file, size, kind, digest in found]
 
 
-def _download(
-    names: Sequence[str], packages: list[Package], configuration: Path, progress: Progress
-) -> None:
-    total = sum(package.size for package in packages)
-    progress.step("downloading", f"{total / MEGABYTE:.0f} MB")
-    _run_apt(
-        ["-y", "install", *names],
-        configuration,
-        "the packages",
-        DOWNLOAD_TIMEOUT_SEC,
-        progress,
-        total,
-    )
-
-
 def _verified(path: Path, package: Package) -> Path:
-    """The downloaded file, if it is what the signed list says; else it is removed."""
+    """The downloaded file if its checksum is that of the signed list; else it is removed."""
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, package.algorithm).hexdigest()
     if digest != package.digest:
         path.unlink()
-        raise UserError(f"{path.name} was damaged on the way; run estragon godot install again")
+        raise UserError(
+            f"{path.name} was damaged during the download; run estragon godot install again"
+        )
     return path
 
 
 def _unpack(files: list[Path], prefix: Path, progress: Progress) -> None:
     prefix.mkdir(parents=True)
     progress.step("unpacking")
-    files = sorted(files, key=lambda path: path.stat().st_size, reverse=True)
+    largest_first = sorted(files, key=lambda path: path.stat().st_size, reverse=True)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        jobs = [pool.submit(_unpack_one, path, prefix) for path in files]
+        jobs = [pool.submit(_unpack_one, path, prefix) for path in largest_first]
         try:
             for count, job in enumerate(concurrent.futures.as_completed(jobs), 1):
                 job.result()
@@ -312,7 +373,7 @@ def _unpack_one(path: Path, prefix: Path) -> None:
 def _write_wrapper(engine: Path, name: str, text: str) -> str:
     loaders = sorted((engine / "prefix" / "usr" / "lib").glob("*-linux-gnu*/ld-linux*.so.*"))
     if not loaders:
-        raise UserError("Debian's packages came without a loader")
+        raise UserError("Debian's packages contain no loader")
     wrapper = engine / name
     text = (FIND_LIBRARIES + text).format(triplet=loaders[0].parent.name, loader=loaders[0].name)
     wrapper.write_text(text)
@@ -321,11 +382,11 @@ def _write_wrapper(engine: Path, name: str, text: str) -> str:
 
 
 def _find_xkbcomp_here(server: Path) -> None:
-    """Make a private Xvfb look for xkbcomp in its working folder, not in the system's."""
+    """Make a private Xvfb look for xkbcomp in its working folder, not in the system."""
     program = server.read_bytes()
     if (count := program.count(XKBCOMP_FOLDER)) != 1:
         raise UserError(
-            f"Debian's Xvfb names {XKBCOMP_FOLDER.decode()} {count} times instead of once, so it "
-            "cannot be made to find its own xkbcomp"
+            f"Debian's Xvfb names {XKBCOMP_FOLDER.decode()} {count} times instead of once, so its "
+            "path to xkbcomp cannot be changed"
         )
     server.write_bytes(program.replace(XKBCOMP_FOLDER, WORKING_FOLDER))

@@ -1,4 +1,4 @@
-"""A display for a Godot that draws: the one that is there, or a virtual one for the while."""
+"""A display for a Godot with a window: the existing one, or a temporary virtual one."""
 
 import contextlib
 import dataclasses
@@ -11,8 +11,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from estragon.godot.private import private_program, xvfb_folder
-from estragon.godot.supervised import SupervisedProcess
+from estragon.godot.find import private_program, xvfb_folder
+from estragon.godot.process import SupervisedProcess
 from estragon.support.errors import UserError
 
 START_TIMEOUT_SEC = 20.0
@@ -25,8 +25,8 @@ def display(
 ) -> Iterator[dict[str, str]]:
     """The environment for a Godot with a window; starts Xvfb where there is no display.
 
-    All that want a virtual display of one size at the same time share one server. Without
-    `install`, a missing Xvfb is an error; by default a private one is fetched.
+    Virtual displays of one size share one server. Without `install`, a missing Xvfb is an error; by
+    default a private one is installed.
     """
     if has_display():
         yield dict(os.environ)
@@ -42,7 +42,7 @@ def display(
 
 
 def has_display(env: Mapping[str, str] | None = None) -> bool:
-    """Whether a window could be opened here; a DISPLAY that nobody answers does not count."""
+    """Whether a window can be opened here; a DISPLAY without a server does not count."""
     env = os.environ if env is None else env
     if sys.platform in ("win32", "darwin"):
         return True
@@ -53,7 +53,7 @@ def has_display(env: Mapping[str, str] | None = None) -> bool:
     name = env.get("DISPLAY", "")
     host, _, number = name.rpartition(":")
     if host not in ("", "unix"):
-        return True  # another machine's: only opening a window tells
+        return True  # on another machine: only opening a window would show
     path_name = X_SOCKETS + number.split(".")[0]
     return bool(number) and (_answers(path_name) or _answers(f"\0{path_name}"))
 
@@ -90,7 +90,7 @@ def check_xvfb(program: Path) -> None:
 
 @dataclasses.dataclass(eq=False)
 class _Server:
-    """A running Xvfb, shared by all of this process that want its size."""
+    """A running Xvfb, shared by all users of its size in this process."""
 
     size: tuple[int, int]
     owner: int
@@ -141,8 +141,8 @@ def _start_server(size: tuple[int, int], *, install: bool) -> _Server:
 
 
 def _start_xvfb(program: Path, width_px: int, height_px: int, folder: Path) -> SupervisedProcess:
-    # -displayfd 1: it picks a free number itself, and says which on its output once it is ready.
-    # -noreset: it stays as it is between one game and the next.
+    # -displayfd 1: it picks a free number, and prints it once it is ready.
+    # -noreset: it keeps its state between one game and the next.
     words = ["-displayfd", "1", "-noreset", "-nolisten", "tcp"]
     words += ["-screen", "0", f"{width_px}x{height_px}x24"]
     sockets = Path(X_SOCKETS).parent

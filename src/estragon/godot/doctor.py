@@ -1,4 +1,4 @@
-"""What stands between this machine and a match in Godot: one finding a line."""
+"""`estragon godot doctor`: what is missing on this machine to play a match in Godot."""
 
 import dataclasses
 import shutil
@@ -8,8 +8,13 @@ from pathlib import Path
 
 from estragon.godot.debian import NEEDED_MB
 from estragon.godot.display import display, find_xvfb, has_display
-from estragon.godot.find import search_godot
-from estragon.godot.private import engine_folder, private_program, read_manifest, xvfb_folder
+from estragon.godot.find import (
+    engine_folder,
+    private_program,
+    read_manifest,
+    search_godot,
+    xvfb_folder,
+)
 from estragon.godot.process import GodotProcess
 from estragon.support import paths
 from estragon.support.errors import UserError
@@ -24,28 +29,28 @@ DEVICE = "Using Device: "
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     good: bool
     text: str
     needed: bool = True
-    """Whether no match can be played without it."""
+    """Whether a match cannot be played without it."""
 
     def __str__(self) -> str:
-        """A line for people."""
+        """One line of output."""
         mark = "ok" if self.good else "BAD" if self.needed else "note"
         return f"{mark:<5} {self.text}"
 
 
 def examine() -> Iterator[Finding]:
-    """Look at everything, really starting Godot."""
+    """Check everything, starting Godot to do so."""
     try:
         search = search_godot()
     except UserError as error:
         yield Finding(good=False, text=str(error))
         return
     for reason in search.skipped:
-        yield Finding(good=False, text=f"passed over {reason}", needed=False)
+        yield Finding(good=False, text=f"skipped {reason}", needed=False)
     yield _disk()
     if (godot := search.found) is None:
         yield Finding(good=False, text="no usable Godot 4: run estragon godot install")
@@ -83,12 +88,12 @@ def _pictures(godot: Path) -> Iterator[Finding]:
     if devices:
         yield Finding(good=True, text=f"GL renderer: {devices[0]}")
     else:
-        text = "GL renderer: Godot named none, so it did not draw"
+        text = "GL renderer: Godot reported none, so it did not draw"
         yield Finding(good=False, text=text, needed=False)
 
 
 def _run(godot: Path, arguments: list[str], env: dict[str, str] | None) -> list[str]:
-    """Run an empty project for one frame; returns what Godot said."""
+    """Run an empty project for one frame; returns Godot's output."""
     with tempfile.TemporaryDirectory(prefix="estragon-") as name:
         folder = Path(name)
         for file, text in PROJECT.items():

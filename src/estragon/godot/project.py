@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from estragon.godot.find import require_godot
-from estragon.godot.process import GodotProcess
+from estragon.godot.find import check_version, require_godot
+from estragon.godot.process import GodotError, GodotProcess, private_user_folders
 from estragon.godot.project_check import (
     SCRIPT as CHECK_SCRIPT,
 )
@@ -26,13 +26,9 @@ from estragon.godot.project_check import (
     project_files,
     write_placeholders,
 )
-from estragon.godot.supervised import GodotError
-from estragon.godot.user_folders import private_user_folders
-from estragon.godot.version import check_version
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.support.files import write_whole
-from estragon.support.locks import locked
+from estragon.support.files import locked, write_whole
 from estragon.support.progress import Progress
 
 IMPORT_TIMEOUT_SEC = 300.0

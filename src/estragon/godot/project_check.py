@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from estragon.godot.process import GodotProcess
-from estragon.godot.supervised import GodotError
+from estragon.godot.process import GodotError, GodotProcess
 from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.files import write_whole

@@ -1,90 +1,90 @@
-"""`estragon migrate-user-data`: what the game wrote into Godot's own user folders, copied here.
+"""What games wrote to `user://`: `app_userdata/<project>` in Godot's own data folder."""
 
-Godot keeps `user://` in `app_userdata/<project>`; where that is depends on the platform.
-"""
-
-import dataclasses
 import filecmp
 import glob
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
-from estragon.godot.user_folders import app_userdata_roots, project_folders
-from estragon.support import paths
+from estragon.godot.process import private_user_folders
 from estragon.support.errors import UserError
 from estragon.support.files import write_new
-from estragon.support.options import optional
 
+OWN_PROJECT = "Estragon"
+FLATPAK = Path(".var", "app", "org.godotengine.Godot", "data")
 KINDS = {"trajectories": "*.jsonl", "frames": "*.png", "logs": "*.log"}
-"""What is copied: a folder of each name, and the files in it that look like this."""
-TELLTALES = ("trajectories", "frames")
-"""A game that has one of these is taken for ours; every game has logs."""
+"""What is copied: a folder of each name, and the files in it that match."""
 
 
-@dataclasses.dataclass(frozen=True)
-class MigrateUserData:
-    """Copy matches, frames and logs that the game left in Godot's user folders into data/_imported.
-
-    Nothing is moved, overwritten or copied twice.
-    """
-
-    source: Annotated[Path | None, optional("DIR", "from")] = None
-    """A game's user folder; by default every one of this user with matches or frames in it."""
-
-    def run(self) -> None:
-        """Copy, and count."""
-        if self.source is not None and not self.source.is_dir():
-            raise UserError(f"--from {self.source}: no such folder")
-        games = played_folders() if self.source is None else [self.source]
-        if not any(True for game in games for _ in _files_of(game)):
-            looked = app_userdata_roots(os.environ) if self.source is None else games
-            print(f"nothing to import from {', '.join(map(str, looked))}")
-            return
-        for game in games:
-            target = paths.data_root() / "_imported" / game.absolute().name
-            copied, there = migrate(game, target)
-            counts = ", ".join(f"{copied[kind]} {kind}" for kind in KINDS)
-            already = f"; {there.total()} files were there already" if there else ""
-            print(f"copied {counts} from {game} into {target}{already}")
+def app_userdata_roots() -> list[Path]:
+    """Where Godot keeps `user://` of every project, one folder each."""
+    home = Path.home()
+    if sys.platform == "win32":
+        data = [Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming") / "Godot"]
+    elif sys.platform == "darwin":
+        data = [home / "Library" / "Application Support" / "Godot"]
+    else:
+        private = Path(private_user_folders(os.environ)["XDG_DATA_HOME"])
+        shared = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+        data = [folder / "godot" for folder in (shared, home / FLATPAK, private)]
+    return [folder / "app_userdata" for folder in data]
 
 
-def migrate(game: Path, target: Path) -> tuple[Counter[str], Counter[str]]:
-    """Copy one game's files; returns how many of each kind were copied, and were there already."""
-    copied: Counter[str] = Counter()
-    there: Counter[str] = Counter()
-    for kind, file, inside in _files_of(game):
-        try:
-            if _is_copied(file, target / kind / inside):
-                there[kind] += 1
-            else:
-                write_new(target / kind / inside, file.read_bytes())
-                copied[kind] += 1
-        except OSError as error:
-            raise UserError(f"cannot copy {file}: {error.strerror or error}") from error
-    return copied, there
+def project_folders() -> list[Path]:
+    """`user://` of every project that has one."""
+    return [
+        game
+        for root in app_userdata_roots()
+        if root.is_dir() and os.access(root, os.R_OK)
+        for game in sorted(root.iterdir())
+        if game.is_dir()
+    ]
 
 
-def _is_copied(file: Path, copy: Path) -> bool:
-    """Whether the same bytes are there under this name, or with a number behind it."""
-    numbered = copy.parent.glob(f"{glob.escape(copy.stem)}-*{copy.suffix}")
-    return any(
-        filecmp.cmp(file, other, shallow=False) for other in (copy, *numbered) if other.is_file()
-    )
+def own_folders() -> list[Path]:
+    """`user://` of the tag game; several when Godot was installed in several ways."""
+    return [game for game in project_folders() if game.name == OWN_PROJECT]
 
 
 def played_folders() -> list[Path]:
-    """The user folders of games that left matches or frames."""
-    games = project_folders(os.environ)
-    return [game for game in games if any(kind in TELLTALES for kind, _, _ in _files_of(game))]
+    """`user://` of games with trajectories or frames; every game has logs."""
+    return [
+        game
+        for game in project_folders()
+        if any(kind != "logs" for kind, _, _ in files_to_copy(game))
+    ]
 
 
-def _files_of(game: Path) -> Iterator[tuple[str, Path, Path]]:
+def files_to_copy(game: Path) -> Iterator[tuple[str, Path, Path]]:
     """Kind, file, and its path inside the folder of its kind."""
     for kind, pattern in KINDS.items():
         for folder in (game / kind, game / "data" / kind):
             for file in sorted(folder.rglob(pattern)):
                 if file.is_file() and not file.is_symlink():
                     yield kind, file, file.relative_to(folder)
+
+
+def copy_user_data(game: Path, target: Path) -> tuple[Counter[str], Counter[str]]:
+    """Copy one game's files; returns how many of each kind were copied, and existed already."""
+    copied: Counter[str] = Counter()
+    existing: Counter[str] = Counter()
+    for kind, file, inside in files_to_copy(game):
+        try:
+            if _is_copied(file, target / kind / inside):
+                existing[kind] += 1
+            else:
+                write_new(target / kind / inside, file.read_bytes())
+                copied[kind] += 1
+        except OSError as error:
+            raise UserError(f"cannot copy {file}: {error.strerror or error}") from error
+    return copied, existing
+
+
+def _is_copied(file: Path, copy: Path) -> bool:
+    """Whether the same bytes exist under this name, or with a number after it."""
+    numbered = copy.parent.glob(f"{glob.escape(copy.stem)}-*{copy.suffix}")
+    return any(
+        filecmp.cmp(file, other, shallow=False) for other in (copy, *numbered) if other.is_file()
+    )

@@ -1,1 +1,1 @@
-"""What judges: matches between players, speed, and later whole builds."""
+"""What CI runs and bug reports need: benchmarks and debug bundles."""

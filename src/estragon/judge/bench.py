@@ -1,4 +1,4 @@
-"""`estragon bench`: run the programs in `benchmarks/` and leave their figures as one table."""
+"""Run the programs in `benchmarks/` and write their figures as one table."""
 
 import dataclasses
 import importlib.util
@@ -6,14 +6,10 @@ import platform
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
-
-import tyro
 
 from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable, write_json
-from estragon.support.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,34 +25,15 @@ class Figure:
     note: str = ""
 
 
-@dataclasses.dataclass(frozen=True)
-class Bench:
-    """Measure speed on this machine: one row a figure, ratios measured side by side."""
-
-    only: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Run only these programs, by name (for example: engine); all if none is given."""
-    seconds: float = 2.0
-    """How long to measure each figure."""
-    output: Annotated[Path | None, optional("FILE")] = None
-    """Where the figures go; benchmarks/results/latest.json if not given, or, where only some
-    programs run, a file named after them."""
-
-    def run(self) -> None:
-        """Measure, print, write."""
-        folder = paths.checkout() / "benchmarks"
-        name = "_".join(self.only) or "latest"
-        output = self.output or folder / "results" / f"{name}.json"
-        if not 0.01 <= self.seconds <= 600.0:
-            raise UserError(f"--seconds: expected 0.01 to 600, got {self.seconds:g}")
-        ensure_writable(output)
-        figures = [
-            figure
-            for program in _programs(folder, self.only)
-            for figure in program.measure(self.seconds)
-        ]
-        print(_table(figures))
-        write_json(output, [dataclasses.asdict(figure) for figure in figures])
-        print(f"wrote {output}")
+def run_benchmarks(only: tuple[str, ...], seconds: float, output: Path | None) -> None:
+    """Run the programs, by default all; print their figures and write them as JSON."""
+    folder = paths.checkout() / "benchmarks"
+    output = output or folder / "results" / f"{'_'.join(only) or 'latest'}.json"
+    ensure_writable(output)
+    figures = [figure for program in _programs(folder, only) for figure in program.measure(seconds)]
+    print(_table(figures))
+    write_json(output, [dataclasses.asdict(figure) for figure in figures])
+    print(f"wrote {output}")
 
 
 def _programs(folder: Path, only: tuple[str, ...]) -> list[ModuleType]:
@@ -64,7 +41,7 @@ def _programs(folder: Path, only: tuple[str, ...]) -> list[ModuleType]:
     found = {path.stem: path for path in sorted(folder.glob("[a-z]*.py"))}
     for name in only:
         if name not in found:
-            raise UserError(f"no benchmark '{name}'; there are {', '.join(found)}")
+            raise UserError(f"no benchmark '{name}'; choose from {', '.join(found)}")
     programs = []
     for name in only or found:
         spec = importlib.util.spec_from_file_location(f"benchmarks.{name}", found[name])

@@ -1,25 +1,25 @@
-"""`estragon collect-debug`: what somebody who looks for a fault needs, in one folder."""
+"""A debug bundle: logs, metrics, policies and machine data in one folder, without secrets."""
 
 import contextlib
-import dataclasses
+import importlib.metadata
 import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
 
-import tyro
-
-from estragon.godot.user_folders import own_folders
-from estragon.judge.machine_report import report_machine
-from estragon.judge.redact import Redactor
+from estragon import __version__
+from estragon.godot.find import search_godot
+from estragon.godot.user_data import own_folders
 from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.files import write_new
-from estragon.support.options import optional
-from estragon.support.runs import latest_run
+from estragon.support.runs import LOGS, latest_run
 
-LOGS = Path("trainer", "logs")
 RUN_FILES = ("metrics.csv", "metadata.json", "strength.csv", "cross_play.json", "summary.json")
 POLICIES = ("policy", "policy_seeker", "policy_hider")
 LARGEST_TEXT, LARGEST_LOG, LARGEST_POLICY = 4 * 2**20, 2**18, 16 * 2**20
@@ -28,30 +28,59 @@ LARGEST_CHART, LARGEST_VIDEO = 4 * 2**20, 32 * 2**20
 ALL_CHARTS, ALL_VIDEOS = 16 * 2**20, 64 * 2**20
 """Bytes of all files of a kind; the newest are kept."""
 NEWEST_LOGS, NEWEST_TRAJECTORIES = 8, 5
+PACKAGES = (
+    "numpy",
+    "numba",
+    "torch",
+    "gymnasium",
+    "pettingzoo",
+    "websockets",
+    "msgspec",
+    "matplotlib",
+    "pillow",
+    "imageio-ffmpeg",
+    "stable-baselines3",
+    "ray",
+    "onnx",
+    "onnxruntime",
+)
+SETTINGS = ("AI_", "ESTRAGON_", "SELF_PLAY_", "GODOT_")
+"""Environment variables that begin so steer the product."""
+GIT_TIMEOUT_SEC = 20.0
+SECRET_NAME = re.compile(r"token|key|secret|passw|credential|authorization", re.IGNORECASE)
+"""What holds a secret has a name like this."""
+HIDDEN = "[redacted]"
+SHORTEST_SECRET = 8
+"""Values shorter than this are not looked for in text: they would be found everywhere."""
+ASSIGNED = re.compile(
+    r"""((?:token|key|secret|passw|credential|authorization)[\w.-]{0,40}["']?\s{0,9}"""
+    r"""(?:[:=]|\bis\b)\s{0,9}["']?(?:(?:bearer|basic)\s{1,9})?)([^\s"',;&<>]+)""",
+    re.IGNORECASE,
+)
+"""`API_TOKEN=…`, `"password": "…"`, `Authorization: Bearer …`, `the token is …`."""
+BEARER = re.compile(r"(\bbearer\s{1,9})([\w.~+/=-]{8,})", re.IGNORECASE)
+IN_ADDRESS = re.compile(r"(://[^\s/:@]{0,99}:)([^\s/@]{1,999})(?=@)")
+"""`https://name:…@host`."""
 
 
-@dataclasses.dataclass(frozen=True)
-class CollectDebug:
-    """Put versions, settings, metrics, policies, logs, matches, charts and films into one folder.
+class Redactor:
+    """Knows the secrets of an environment, and what others look like."""
 
-    Secrets are taken out. What is missing is said, and never an error.
-    """
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        values = {value for name, value in environment.items() if SECRET_NAME.search(name)}
+        self._values = sorted((v for v in values if len(v) >= SHORTEST_SECRET), key=len)[::-1]
 
-    dest: Annotated[Path | None, tyro.conf.Positional, optional("DEST")] = None
-    """The folder; by default debug/<time>. What lies there already stays as it is."""
-    server_log: Annotated[Path | None, optional("FILE")] = None
-    """A log of the server to take along."""
-    godot_log: Annotated[Path | None, optional("FILE")] = None
-    """A log of Godot to take along."""
+    def clean(self, text: str) -> str:
+        """The text without secrets."""
+        for value in self._values:
+            text = text.replace(value, HIDDEN)
+        for pattern in (ASSIGNED, BEARER, IN_ADDRESS):
+            text = pattern.sub(rf"\g<1>{HIDDEN}", text)
+        return text
 
-    def run(self) -> None:
-        """Collect, and say what was found."""
-        folder = self.dest or Path("debug", time.strftime("%Y%m%d-%H%M%S"))
-        bundle = collect(folder, {"server": self.server_log, "godot": self.godot_log})
-        size = sum(path.stat().st_size for path in bundle.written)
-        print(f"collected {len(bundle.written)} files, {size / 1e6:.1f} MB, in {folder}")
-        for line in bundle.missing:
-            print(line)
+    def variable(self, name: str, value: str) -> str:
+        """An environment variable as it may be shown."""
+        return f"{name}={HIDDEN if SECRET_NAME.search(name) else self.clean(value)}"
 
 
 class Bundle:
@@ -160,7 +189,7 @@ def _add_pictures(bundle: Bundle, root: Path) -> None:
 def _logs_near(folder: Path, root: Path) -> list[Path]:
     """Logs of training here and, as the game keeps them itself, of the game."""
     logs = [*(root / LOGS).rglob("*.log"), *(root / "debug").glob("*/*.log")]
-    for game in own_folders(os.environ):
+    for game in own_folders():
         logs += (game / "logs").glob("*.log")
     return [log for log in logs if not log.absolute().is_relative_to(folder.absolute())]
 
@@ -199,3 +228,70 @@ def _ends_of(source: Path, most: int) -> tuple[str, int]:
         left_out = stream.tell() - len(first)
         text = first + stream.read(most)
     return text.decode(errors="replace"), left_out
+
+
+def report_machine(redactor: Redactor) -> list[str]:
+    """One finding a line; nothing that is missing is an error."""
+    return [
+        f"collected: {time.strftime('%Y-%m-%dT%H:%M:%S%z')}",
+        f"estragon: {__version__} in {paths.PACKAGE}",
+        f"git: {_revision(paths.PACKAGE)}",
+        f"folder: {Path.cwd()}",
+        f"python: {sys.version.split()[0]} ({platform.python_implementation()}) {sys.executable}",
+        f"platform: {platform.platform()}, {platform.machine()}",
+        f"cores: {os.cpu_count()}",
+        f"free disk: {shutil.disk_usage('.').free // 10**6} MB",
+        f"packages: {', '.join(_packages())}",
+        f"godot: {_godot()}",
+        "environment:",
+        *(_environment(redactor) or ["  none that steers estragon"]),
+    ]
+
+
+def _packages() -> list[str]:
+    found = []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            found.append(f"no {name}")
+    return found
+
+
+def _revision(folder: Path) -> str:
+    """The commit this runs from, and whether files differ from it."""
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        changed = len(_git(folder, "status", "--porcelain").splitlines())
+    except (OSError, subprocess.SubprocessError):
+        return "not a checkout"
+    return f"{commit}, {changed} files changed since"
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(folder), *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=GIT_TIMEOUT_SEC,
+    )
+    return done.stdout.strip()
+
+
+def _godot() -> str:
+    try:
+        search = search_godot()
+    except UserError as error:
+        return str(error)
+    if search.found is None:
+        return "; ".join(["none", *search.skipped])
+    return f"{search.found.version.text} ({search.found.origin}) {search.found.path}"
+
+
+def _environment(redactor: Redactor) -> list[str]:
+    return [
+        f"  {redactor.variable(name, value)}"
+        for name, value in sorted(os.environ.items())
+        if name.startswith(SETTINGS)
+    ]

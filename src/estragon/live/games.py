@@ -10,10 +10,8 @@ from typing import Self
 
 from estragon.godot.display import display
 from estragon.godot.find import require_godot
-from estragon.godot.process import GodotProcess
+from estragon.godot.process import GodotError, GodotProcess, RestartBudget
 from estragon.godot.project import import_project
-from estragon.godot.restart import RestartBudget
-from estragon.godot.supervised import GodotError
 from estragon.live.rounds import Round, RoundLog
 from estragon.support import paths
 

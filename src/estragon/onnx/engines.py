@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from estragon.godot.lockstep import Lockstep
-from estragon.godot.supervised import GodotError
+from estragon.godot.channel import Lockstep
+from estragon.godot.process import GodotError
 from estragon.support import paths
 from estragon.support.errors import UserError
 

@@ -1,1 +1,1 @@
-"""What every room may use: errors, files, paths, options, progress, interrupts."""
+"""What every room may use: errors, exit codes, files, locks, paths, options, progress, signals."""

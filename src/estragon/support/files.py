@@ -1,4 +1,4 @@
-"""Files written whole: a reader, or a run that was killed, never sees half of one."""
+"""Files written completely or not at all, and locks between processes."""
 
 import contextlib
 import io
@@ -12,25 +12,59 @@ from typing import Any, BinaryIO
 
 from estragon.support.errors import UserError
 
+LOCK_POLL_SEC = 0.05
+
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write `data` beside `path`, flush it to the disk, then rename it into place."""
-    _write(path, data, lambda: path)
+    with writing_whole(path) as stream:
+        stream.write(data)
 
 
 @contextlib.contextmanager
-def writing_whole(path: Path) -> Iterator[BinaryIO]:
-    """The same for what is too large to be held twice: a stream to write it to."""
-    with _writing(path, lambda: path) as (stream, _):
-        yield stream
+def writing_whole(
+    path: Path, place: Callable[[Path], Path] = lambda path: path
+) -> Iterator[BinaryIO]:
+    """A stream beside `path`; what was written is on the disk when it is renamed to `place(path)`.
+
+    For data too large to hold in memory twice.
+    """
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _refuse_folder(path)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = Path(name)
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(place(path))
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 def write_new(path: Path, data: bytes) -> Path:
-    """The same where nothing may be overwritten: takes the first free name and returns it.
+    """Write `data` under the first free name and return it: `path`, `path-2`, `path-3` …."""
+    names: list[Path] = []
 
-    That is `path`, or `path` with a number before its ending.
-    """
-    return _write(path, data, lambda: _reserve(path))
+    def reserve(path: Path) -> Path:
+        names.append(path)
+        while True:
+            try:
+                names[-1].touch(exist_ok=False)
+            except FileExistsError:
+                names.append(path.with_stem(f"{path.stem}-{len(names) + 1}"))
+            else:
+                return names[-1]
+
+    with writing_whole(path, reserve) as stream:
+        stream.write(data)
+    return names[-1]
 
 
 def append_whole(path: Path, data: bytes) -> None:
@@ -51,10 +85,9 @@ def append_whole(path: Path, data: bytes) -> None:
 
 
 def ensure_writable(path: Path) -> None:
-    """Fail now, not after the work is done, where `path` could not be written."""
+    """Raise a UserError now, before the work, if `path` cannot be written."""
     try:
-        if path.is_dir():
-            raise IsADirectoryError(f"{path} is a folder")
+        _refuse_folder(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):
             pass
@@ -62,13 +95,18 @@ def ensure_writable(path: Path) -> None:
         raise cannot_write(path, error) from error
 
 
+def _refuse_folder(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder")
+
+
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as readable JSON, whole."""
+    """Write `value` as indented JSON."""
     write_whole(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
 
 
 def check_archive(data: bytes, largest: int) -> None:
-    """Raise ValueError unless this is a zip archive whose every byte is as it was written.
+    """Raise ValueError unless this is an undamaged zip archive of at most `largest` bytes unpacked.
 
     Torch does not check what it reads, and numpy parses before it checks.
     """
@@ -76,55 +114,43 @@ def check_archive(data: bytes, largest: int) -> None:
         raise ValueError("not an archive")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(member.file_size for member in archive.infolist()) > largest:
-            raise ValueError("unpacks to more than it should")
+            raise ValueError(f"unpacks to more than {largest} bytes")
         if archive.testzip() is not None:
             raise ValueError("damaged")
 
 
-def _write(path: Path, data: bytes, place: Callable[[], Path]) -> Path:
-    """Write beside `path`, and rename to what `place` gives when all is on the disk."""
-    with _writing(path, place) as (stream, placed):
-        stream.write(data)
-    return placed[0]
+def cannot_write(path: Path, error: OSError) -> UserError:
+    """The error for a file that cannot be written."""
+    reason = error.strerror or str(error)
+    return UserError(f"cannot write {path}: {reason}; choose a place you can write to")
 
 
 @contextlib.contextmanager
-def _writing(path: Path, place: Callable[[], Path]) -> Iterator[tuple[BinaryIO, list[Path]]]:
-    """A stream beside `path`, and a list that holds what `place` gave once all is on the disk."""
-    temporary: str | None = None
-    placed: list[Path] = []
+def locked(
+    path: Path, *, timeout_sec: float, waiting: Callable[[], None] = lambda: None
+) -> Iterator[None]:
+    """Hold the lock file `path`; calls `waiting` once if another process has it.
+
+    The system releases the lock however its holder ends.
+    """
+    from filelock import FileLock, Timeout  # slow to import, and most commands lock nothing
+
+    lock = FileLock(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(f"{path} is a folder")
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as stream:
-            yield stream, placed
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).chmod(0o644)
-        placed.append(Path(temporary).replace(place()))
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    finally:
-        if temporary is not None and not placed:
-            Path(temporary).unlink(missing_ok=True)
-
-
-def _reserve(path: Path) -> Path:
-    """The first name that is free, made ours by an empty file."""
-    candidate, number = path, 1
-    while True:
         try:
-            candidate.touch(exist_ok=False)
-        except FileExistsError:
-            number += 1
-            candidate = path.with_stem(f"{path.stem}-{number}")
-        else:
-            return candidate
-
-
-def cannot_write(path: Path, error: OSError) -> UserError:
-    """What to say of a file that cannot be written."""
-    reason = error.strerror or str(error)
-    return UserError(f"cannot write {path}: {reason}; choose a place you can write to")
+            lock.acquire(timeout=0)
+        except Timeout:
+            waiting()
+            lock.acquire(timeout=timeout_sec, poll_interval=LOCK_POLL_SEC)
+    except Timeout:
+        raise UserError(
+            f"timed out after {timeout_sec:.0f} s waiting for the lock {path}, which another "
+            "process holds; try again when that has ended"
+        ) from None
+    except OSError as error:
+        raise UserError(f"cannot lock {path}: {error.strerror or error}") from error
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,10 +1,11 @@
-"""Ctrl-C that is clean at any moment, also while kernels are being compiled.
+"""Ctrl-C handled cleanly, also while kernels are being compiled.
 
-An exception raised inside the compiler's callbacks is swallowed there and leaves it confused, so an
-interrupt that arrives then waits until the compilation is over.
+An exception raised inside the compiler's callbacks is swallowed there and corrupts its state, so an
+interrupt that arrives then is retried until the compilation is over.
 """
 
 import contextlib
+import dataclasses
 import signal
 import sys
 import threading
@@ -18,7 +19,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextlib.contextmanager
 def clean_interrupts() -> Iterator[None]:
-    """Within this block an interrupt is a KeyboardInterrupt, but never inside a compiler."""
+    """In this block an interrupt raises KeyboardInterrupt, but never inside a compiler."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -30,7 +31,7 @@ def clean_interrupts() -> Iterator[None]:
             signal.default_int_handler(number, frame)
         if not told:
             told = True
-            print("estragon: stopping as soon as this is compiled", file=sys.stderr)
+            print("estragon: stopping after compilation", file=sys.stderr)
         retry = threading.Timer(RETRY_SEC, signal.raise_signal, [number])
         retry.daemon = True
         retry.start()
@@ -50,19 +51,18 @@ def _is_compiling(frame: FrameType | None) -> bool:
     return False
 
 
+@dataclasses.dataclass
 class StopRequest:
-    """Whether somebody has asked to stop; work goes on to a point where nothing is lost."""
+    """Whether a stop was requested; work continues until nothing is lost."""
 
-    def __init__(self) -> None:
-        """Nobody has."""
-        self.made = False
+    made: bool = False
 
 
 @contextlib.contextmanager
 def deferred_interrupts(
     say: Callable[[str], None], signals: Sequence[int] = (signal.SIGINT,)
 ) -> Iterator[StopRequest]:
-    """Within this block the first interrupt is a request; a second one stops at once."""
+    """In this block the first interrupt requests a stop; a second one stops immediately."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request

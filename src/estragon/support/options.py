@@ -1,4 +1,4 @@
-"""How an option that may be left out looks in a verb's `--help`, and options by environment."""
+"""Optional arguments in `--help`, options from environment variables, and range checks."""
 
 import os
 from collections.abc import Callable
@@ -13,12 +13,12 @@ ON, OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
 def optional(metavar: str, name: str | None = None) -> Any:
-    """Shown as `--option METAVAR`, without a default that says nothing."""
+    """Show the option as `--option METAVAR (optional)` instead of with its default None."""
     return tyro.conf.arg(name=name, metavar=metavar, help_behavior_hint="(optional)")
 
 
 def switched_on(variable: str) -> bool:
-    """Whether an environment variable, such as AI_LOG_TRAJECTORIES, switches something on."""
+    """Whether an environment variable, such as AI_LOG_TRAJECTORIES, is on."""
     value = os.environ.get(variable, "")
     if value.lower() in ON:
         return True
@@ -28,7 +28,7 @@ def switched_on(variable: str) -> bool:
 
 
 def from_environment(option: T | None, variable: str, usual: T, read: Callable[[str], T]) -> T:
-    """An option; where it was not given, what an environment variable says, or what is usual."""
+    """The option if given, else the environment variable, else the default `usual`."""
     if option is not None:
         return option
     value = os.environ.get(variable, "")
@@ -39,7 +39,7 @@ def from_environment(option: T | None, variable: str, usual: T, read: Callable[[
 
 
 def check_span(name: str, value: float | None, least: float, most: float | None = None) -> None:
-    """Refuse a number that is out of bounds; one that was not given is fine."""
+    """Raise a UserError for a number out of range; None is accepted."""
     if value is not None and not least <= value <= (float("inf") if most is None else most):
         span = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
         raise UserError(f"{name}: expected {span}, got {value}")

@@ -1,8 +1,9 @@
 """Where the game's data, private installations and caches live."""
 
 import os
-import sys
 from pathlib import Path
+
+import platformdirs
 
 from estragon.support.errors import UserError
 
@@ -14,7 +15,7 @@ def godot_project() -> Path:
     for candidate in (PACKAGE.parents[1] / "godot", PACKAGE / "_game"):
         if (candidate / "tag" / "rules.json").is_file():
             return candidate
-    raise UserError("the game's data (godot/tag/rules.json) is missing; install estragon again")
+    raise UserError("the game's data (godot/tag/rules.json) is missing; reinstall estragon")
 
 
 def checkout() -> Path:
@@ -44,13 +45,7 @@ def home() -> Path:
     """Estragon's own cache folder: `ESTRAGON_HOME`, or the platform's user cache."""
     if chosen := os.environ.get("ESTRAGON_HOME"):
         return Path(chosen).expanduser().absolute()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "estragon"
+    return platformdirs.user_cache_path("estragon", appauthor=False, opinion=False)
 
 
 def data_root() -> Path:

@@ -1,4 +1,4 @@
-"""What a long job is doing: a live bar in a terminal, a line now and then elsewhere."""
+"""Progress of a long job: a live bar in a terminal, a line now and then elsewhere."""
 
 import sys
 import time
@@ -12,27 +12,30 @@ QUIET_SEC = 2.0
 
 
 class Progress:
-    """Steps of a job, told on standard error so that standard output stays for results."""
+    """Steps of a job, shown on standard error; standard output is for results.
+
+    Args:
+        every_sec: without a terminal, how often a long step prints a line.
+    """
 
     def __init__(self, every_sec: float = QUIET_SEC) -> None:
-        """Prepare; without a terminal, a step that takes long says so every `every_sec`."""
         self._every_sec = every_sec
         self._bars: Bars | None = None
         self._task: TaskID | None = None
         self._label = ""
         self._full = ""
-        self._told_at = 0.0
+        self._printed_at = 0.0
         if sys.stderr.isatty():
             self._bars = Bars(
                 TextColumn("{task.description:<16}"),
                 BarColumn(),
                 TextColumn("{task.fields[count]}"),
                 console=Console(stderr=True),
-                redirect_stdout=sys.stdout.isatty(),  # a pipe gets what is meant for it
+                redirect_stdout=sys.stdout.isatty(),  # a pipe gets only what is meant for it
             )
 
     def __enter__(self) -> Self:
-        """Begin to show."""
+        """Start the display."""
         if self._bars is not None:
             self._bars.start()
         return self
@@ -43,35 +46,31 @@ class Progress:
             self._bars.stop()
 
     def say(self, text: str) -> None:
-        """Tell one thing."""
+        """Print one line."""
         if self._bars is None:
             print(text, file=sys.stderr, flush=True)
         else:
             self._bars.console.print(text)
 
     def step(self, label: str, size: str = "", *, announced: bool = True) -> None:
-        """Begin the next step; one that is not announced speaks up only if it takes long."""
+        """Begin the next step; one that is not announced prints only if it takes long."""
         self._label = label
-        self._told_at = time.monotonic()
-        if self._bars is None:
-            if announced:
-                self.say(f"{label} {size}".rstrip())
-        else:
-            self._finish_bar()
+        self._printed_at = time.monotonic()
+        if self._bars is not None:
+            if self._task is not None:
+                total = self._bars.tasks[-1].total or 1
+                self._bars.update(self._task, completed=total, total=total, count=self._full)
             self._full = ""
             self._task = self._bars.add_task(label, total=None, count=size)
+        elif announced:
+            self.say(f"{label} {size}".rstrip())
 
     def update(self, done: float, total: float, unit: str = "") -> None:
-        """Tell how far the step is."""
+        """Report how far the step is."""
         count = f"{done:.0f}/{total:.0f}{unit}"
         self._full = f"{total:.0f}/{total:.0f}{unit}"
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, completed=done, total=total, count=count)
-        elif time.monotonic() - self._told_at >= self._every_sec:
-            self._told_at = time.monotonic()
+        elif time.monotonic() - self._printed_at >= self._every_sec:
+            self._printed_at = time.monotonic()
             self.say(f"{self._label} {count}")
-
-    def _finish_bar(self) -> None:
-        if self._bars is not None and self._task is not None:
-            total = self._bars.tasks[-1].total or 1
-            self._bars.update(self._task, completed=total, total=total, count=self._full)

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from estragon.godot.lockstep import Lockstep
+from estragon.godot.channel import Lockstep
 from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results

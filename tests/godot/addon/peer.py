@@ -17,7 +17,7 @@ import pytest
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.support import paths
-from estragon.support.locks import locked
+from estragon.support.files import locked
 
 GAMES = Path(__file__).parent / "games"
 ADDON = paths.godot_project() / "addons" / "godot_rl_agents"

@@ -19,7 +19,7 @@ from estragon.show.film.shots import Shot
 from estragon.show.film.top_down_renderer import TopDownRenderer, save_frame
 from estragon.show.frames.files import frame_path
 from estragon.support.errors import UserError
-from estragon.support.locks import locked
+from estragon.support.files import locked
 from estragon.support.progress import Progress
 from estragon.tag.bots import Bot
 from tests.show.staging import footage, played, playground, short_rules

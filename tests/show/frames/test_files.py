@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from estragon.cli import main
-from estragon.godot.user_folders import app_userdata_roots
+from estragon.godot.user_data import app_userdata_roots
 from estragon.show.frames.files import (
     MANIFEST,
     encode_frames,
@@ -157,7 +157,7 @@ def user_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(name, str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    return app_userdata_roots(os.environ)[0]
+    return app_userdata_roots()[0]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from estragon import __version__
 from estragon.show.frames.files import UNFINISHED
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.support.files import cannot_write
-from estragon.support.locks import locked
+from estragon.support.files import cannot_write, locked
 
 BYTES_PER_PIXEL = 0.3
 """Of a drawn frame as a PNG, at most as far as was seen; room that should be there."""

@@ -19,8 +19,7 @@ from estragon.show.frames.files import (
 from estragon.show.frames.window import STALL_SEC, check_picture, watch, words_of
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.support.files import ensure_writable, write_json
-from estragon.support.locks import locked
+from estragon.support.files import ensure_writable, locked, write_json
 from estragon.tag.rules import load_rules
 
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from estragon.godot.display import display
-from estragon.godot.find import require_godot
+from estragon.godot.find import check_version, require_godot
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.godot.version import check_version
 from estragon.show.frames.files import (
     LOGS,
     MANIFEST,
@@ -29,8 +28,7 @@ from estragon.show.frames.window import STALL_SEC, check_picture, watch, words_o
 from estragon.show.trajectories.trajectory import Trajectory, read_trajectory
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.support.files import cannot_write, ensure_writable, write_json
-from estragon.support.locks import locked
+from estragon.support.files import cannot_write, ensure_writable, locked, write_json
 from estragon.tag.crew import available_cores
 from estragon.tag.roles import Role
 

@@ -233,7 +233,7 @@ def _parse(name: tuple[str, ...], words: list[str]) -> Any:
     verb = VERBS[name]
     options = getattr(importlib.import_module(verb.module), verb.options)
     program = f"estragon {' '.join(name)}"
-    usual = {"default": options.usual()} if hasattr(options, "usual") else {}
+    defaults = {"default": options.defaults()} if hasattr(options, "defaults") else {}
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
@@ -242,7 +242,7 @@ def _parse(name: tuple[str, ...], words: list[str]) -> Any:
                 args=words,
                 prog=program,
                 use_underscores=verb.underscores,
-                **usual,
+                **defaults,
             )
     except SystemExit as stop:
         if not stop.code:

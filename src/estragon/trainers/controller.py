@@ -15,7 +15,6 @@ from estragon.support.files import append_whole, write_json, write_new
 
 FOLDER = Path(".rlcontroller")
 STOP_POLL_SEC = 0.25
-MOST_PARALLEL = 64
 
 
 class TrainingConfig(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from estragon.envs.launch import Launch
 from estragon.envs.policies import policy_of
@@ -13,9 +13,7 @@ from estragon.trainers.rllib.algorithms import Algorithm, algorithm_of
 from estragon.trainers.rllib.checkpoint import Checkpoint
 from estragon.trainers.rllib.config_file import OLD_NAMES, FileConfig, read_config_file
 from estragon.trainers.rllib.mapping import OneForAll
-
-if TYPE_CHECKING:
-    from estragon.commands.train_rllib import TrainRllib
+from estragon.trainers.rllib.settings import RllibSettings
 
 STEPS, RUNNERS, EVERY = 1_000_000, 2, 20
 LAYERS = (64, 64)
@@ -35,7 +33,7 @@ class Stop:
 class Plan:
     """All of it."""
 
-    options: "TrainRllib"
+    options: RllibSettings
     algorithm: Algorithm
     source: Checkpoint | None
     """What it goes on with."""
@@ -60,7 +58,7 @@ class Plan:
         return launch_of(self.game).by_hand
 
 
-def plan_of(options: "TrainRllib") -> Plan:
+def plan_of(options: RllibSettings) -> Plan:
     """Put together what was asked for."""
     said = read_config_file(options.config_file)
     source = None if options.restore is None else Checkpoint.find(options.restore)
@@ -100,7 +98,7 @@ def launch_of(game: Mapping[str, Any]) -> Launch:
     return Launch(**{key: value for key, value in game.items() if key != "key"})
 
 
-def _game(options: "TrainRllib", said: FileConfig) -> dict[str, Any]:
+def _game(options: RllibSettings, said: FileConfig) -> dict[str, Any]:
     given: dict[str, Any] = {
         "env_path": _absolute(options.env_path),
         "scene": options.scene,
@@ -129,7 +127,7 @@ def _mapping(said: FileConfig) -> Callable[..., str]:
     return OneForAll(next(iter(said.policies))) if len(said.policies) == 1 else policy_of
 
 
-def _stop(options: "TrainRllib", said: FileConfig) -> Stop:
+def _stop(options: RllibSettings, said: FileConfig) -> Stop:
     """The mode decides if there is one; else every limit that was given."""
     steps = _first(options.timesteps, said.stop.get("timesteps"), None)
     seconds = _first(options.time_seconds, said.stop.get("seconds"), None)
@@ -155,7 +153,7 @@ def _stop(options: "TrainRllib", said: FileConfig) -> Stop:
 
 
 def _numbers(
-    options: "TrainRllib", algorithm: Algorithm, said: FileConfig, source: Checkpoint | None
+    options: RllibSettings, algorithm: Algorithm, said: FileConfig, source: Checkpoint | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings of the algorithm and of its networks; what was said last goes first."""
     given = options.hyperparameters.given()

@@ -27,7 +27,7 @@ from estragon.trainers.rllib.runner import episodes_of
 from estragon.trainers.rllib.stats import learner_stats
 from estragon.trainers.rllib.survey import Role, survey
 from estragon.trainers.run_folder import TrainerRun
-from estragon.trainers.sb3.device import use_few_threads
+from estragon.trainers.settings import choose_device, use_one_thread
 from estragon.trainers.spaces import to_plain
 
 TELL_EVERY_SEC = 10.0
@@ -38,8 +38,8 @@ IN_VAIN = 3
 
 def train(plan: Plan) -> int:
     """Train; 0 done or asked to stop, 1 something broke on the way, 130 interrupted."""
-    check_device(plan)
-    use_few_threads("mlp")
+    choose_device(plan.options.device)
+    use_one_thread()
     controller = Controller(stop_file=plan.options.stop_file)
     controller.forget_stop()
     folder = TrainerRun.numbered(plan.options.experiment_dir, plan.name)
@@ -77,12 +77,6 @@ def look_around(plan: Plan) -> dict[str, Role]:
             f"{', '.join(plan.policies)}: say who plays whom with policy_mapping_fn"
         )
     return roles
-
-
-def check_device(plan: Plan) -> None:
-    """Refuse a device that is not there."""
-    if plan.options.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("--device cuda: torch sees no CUDA here; say --device cpu")
 
 
 class Run:

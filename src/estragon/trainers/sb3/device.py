@@ -5,7 +5,8 @@ import os
 import torch
 
 from estragon.support.errors import UserError
-from estragon.trainers.sb3.settings import Device, PolicyType
+from estragon.trainers.sb3.settings import PolicyType
+from estragon.trainers.settings import Device
 
 
 def choose_device(asked: Device, policy_type: PolicyType) -> str:

@@ -6,46 +6,29 @@ Imports no training library, so that `--help` works without one.
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
 from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable
-from estragon.support.options import check_span, optional
-from estragon.trainers.controller import MOST_PARALLEL, Controller
+from estragon.support.options import optional
+from estragon.trainers.settings import (
+    MAX_PARALLEL,
+    NUMBER,
+    PATH,
+    WHOLE,
+    BaseHyperparameters,
+    Ranges,
+    TrainerSettings,
+)
 
 AlgorithmName = Literal["ppo", "a2c", "sac", "td3", "ddpg", "dqn", "recurrent_ppo", "maskable_ppo"]
 PolicyType = Literal["mlp", "cnn", "lstm"]
-Device = Literal["auto", "cpu", "cuda"]
-
-NUMBER, WHOLE, PATH = optional("NUMBER"), optional("N"), optional("PATH")
-RANGES: dict[str, tuple[float, float | None]] = {
-    "learning_rate": (0, None),
-    "batch_size": (1, None),
-    "n_steps": (1, None),
-    "n_epochs": (1, None),
-    "gamma": (0, 1),
-    "gae_lambda": (0, 1),
-    "ent_coef": (0, None),
-    "clip_range": (0, None),
-    "vf_coef": (0, None),
-    "max_grad_norm": (0, None),
-    "lstm_hidden_size": (1, None),
-    "buffer_size": (1, None),
-    "learning_starts": (0, None),
-    "train_freq": (1, None),
-    "gradient_steps": (-1, None),
-    "tau": (0, 1),
-    "target_update_interval": (1, None),
-    "exploration_fraction": (0, 1),
-    "exploration_final_eps": (0, 1),
-    "action_noise": (0, None),
-}
 
 
 @dataclasses.dataclass(frozen=True)
-class Hyperparameters:
+class Hyperparameters(BaseHyperparameters):
     """Hyperparameters of all algorithms; one that is not set has the algorithm's own default."""
 
     learning_rate: Annotated[float | None, NUMBER] = None
@@ -89,30 +72,39 @@ class Hyperparameters:
     action_noise: Annotated[float | None, NUMBER] = None
     """Standard deviation of the action noise of td3 and ddpg."""
 
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        for name, (least, most) in RANGES.items():
-            check_span(name, getattr(self, name), least, most)
-
-    def given(self) -> dict[str, Any]:
-        """The ones that are set."""
-        found = {name: getattr(self, name) for name in RANGES}
-        return {name: value for name, value in found.items() if value is not None}
+    RANGES: ClassVar[Ranges] = {
+        "learning_rate": (0, None),
+        "batch_size": (1, None),
+        "n_steps": (1, None),
+        "n_epochs": (1, None),
+        "gamma": (0, 1),
+        "gae_lambda": (0, 1),
+        "ent_coef": (0, None),
+        "clip_range": (0, None),
+        "vf_coef": (0, None),
+        "max_grad_norm": (0, None),
+        "lstm_hidden_size": (1, None),
+        "buffer_size": (1, None),
+        "learning_starts": (0, None),
+        "train_freq": (1, None),
+        "gradient_steps": (-1, None),
+        "tau": (0, 1),
+        "target_update_interval": (1, None),
+        "exploration_fraction": (0, 1),
+        "exploration_final_eps": (0, 1),
+        "action_noise": (0, None),
+    }
 
     def over(self, other: Mapping[str, Any]) -> "Hyperparameters":
         """These, completed by others where they are not set."""
-        known = {name: value for name, value in other.items() if name in RANGES}
+        known = {name: value for name, value in other.items() if name in self.RANGES}
         return Hyperparameters(**known | self.given())
 
 
 @dataclasses.dataclass(frozen=True)
-class Sb3Settings:
+class Sb3Settings(TrainerSettings):
     """Everything that a run is asked for."""
 
-    env_path: Annotated[str | None, PATH] = None
-    """A project folder, a .pck or an exported game; if not given, waits for the editor's Play."""
-    scene: Annotated[str | None, optional("SCENE")] = None
-    """The scene to play, such as res://training.tscn; default: the game's main scene."""
     algo: Annotated[AlgorithmName | None, optional("NAME")] = None
     """The algorithm: ppo, a2c, sac, td3, ddpg, dqn, recurrent_ppo or maskable_ppo; default: that
     of the model to resume, or ppo."""
@@ -122,22 +114,14 @@ class Sb3Settings:
     """Units of each hidden layer."""
     timesteps: int = 1_000_000
     """Steps of all agents together; when resuming, this many more."""
-    speedup: Annotated[float | None, optional("TIMES")] = None
-    """1 to 100 times real time, in a window; without a window a game always runs at full speed."""
     n_parallel: int = 1
     """Number of game processes, 1 to 64."""
-    action_repeat: Annotated[int | None, optional("TICKS")] = None
-    """Physics ticks per action; default: what the game says."""
-    viz: bool = False
-    """Show a window."""
     experiment_dir: Path = Path("logs/sb3")
     """Directory of the runs."""
     experiment_name: str = "experiment"
     """The run directory is <experiment_dir>/<experiment_name>_<number>, always a new one."""
     seed: int = 0
     """Seed of the games and of the initial weights."""
-    device: Device = "auto"
-    """auto: CPU, which is faster for small networks, and CUDA for images if available."""
     resume_model_path: Annotated[Path | None, PATH] = None
     """A model to resume, or to play with --inference."""
     save_model_path: Annotated[Path | None, PATH] = None
@@ -150,44 +134,25 @@ class Sb3Settings:
     """Demonstrations recorded by a game, to clone before training."""
     demo_rounds: int = 100
     """Maximum number of epochs of behavior cloning."""
-    inference: bool = False
-    """Play the model for --timesteps instead of training it."""
     linear_lr_schedule: bool = False
     """Decrease the learning rate linearly to 0."""
     normalize: bool = False
     """Normalize observations and rewards; a resumed model keeps what it was trained with."""
-    step_timeout: float = 60.0
-    """Seconds to wait for a step of the game."""
-    start_timeout: float = 60.0
-    """Seconds to wait for the game to start and connect."""
-    strict_import: bool = False
-    """Refuse a project with any broken file; default: missing decoration is a warning."""
-    port: Annotated[int | None, optional("PORT")] = None
-    """Port to listen on; default: 11008 for the editor, else any free one."""
     hyperparameters: tyro.conf.OmitArgPrefixes[Hyperparameters] = dataclasses.field(
         default_factory=Hyperparameters
     )
 
-    @classmethod
-    def usual(cls) -> Self:
-        """Defaults: what the controller's file says, or those of this class."""
-        said = Controller().said("sb3_")
-        own: dict[str, Any] = {key: said[key] for key in said if key not in RANGES}
-        of_learning = {key: said[key] for key in said if key in RANGES}
-        return cls(**own, hyperparameters=Hyperparameters(**of_learning))
+    CONTROLLER_PREFIX: ClassVar[str] = "sb3_"
+    HYPERPARAMETERS: ClassVar[type[BaseHyperparameters]] = Hyperparameters
+    RANGES: ClassVar[Ranges] = TrainerSettings.RANGES | {
+        "n_parallel": (1, MAX_PARALLEL),
+        "demo_rounds": (1, None),
+        "save_checkpoint_frequency": (1, None),
+    }
 
     def check(self) -> None:
         """Raise UserError for values that cannot work."""
-        for name, least, most in (
-            ("timesteps", 1, None),
-            ("n_parallel", 1, MOST_PARALLEL),
-            ("speedup", 1.0, 100.0),
-            ("action_repeat", 1, None),
-            ("demo_rounds", 1, None),
-            ("save_checkpoint_frequency", 1, None),
-            ("seed", 0, 2**31 - 1),
-        ):
-            check_span(f"--{name}", getattr(self, name), least, most)
+        super().check()
         if not self.policy_layers or min(self.policy_layers) < 1:
             raise UserError(f"--policy_layers: expected sizes, got {self.policy_layers}")
         if self.inference and self.resume_model_path is None:

@@ -14,11 +14,11 @@ from estragon.support.interrupts import STOP_SIGNALS, StopRequest, deferred_inte
 from estragon.support.progress import Progress
 from estragon.trainers.episodes import Episodes
 from estragon.trainers.sb3.algorithms import choose
-from estragon.trainers.sb3.device import use_few_threads
 from estragon.trainers.sb3.games import open_games
 from estragon.trainers.sb3.learner import Learner
 from estragon.trainers.sb3.search import suggest
 from estragon.trainers.sb3.watch import quiet_logger
+from estragon.trainers.settings import use_one_thread
 
 if TYPE_CHECKING:
     from estragon.trainers.sb3.tune import Tune
@@ -37,7 +37,8 @@ class Trials:
 
     def run(self, study: optuna.Study) -> bool:
         """All that are asked for; False if somebody stopped it."""
-        use_few_threads(self._options.policy_type)
+        if self._options.policy_type != "cnn":
+            use_one_thread()
         with (
             contextlib.closing(open_games(self._training, None)) as games,
             Progress() as progress,

@@ -14,11 +14,11 @@ from estragon.support.options import optional
 from estragon.trainers.controller import slug
 from estragon.trainers.sb3.settings import (
     AlgorithmName,
-    Device,
     Hyperparameters,
     PolicyType,
     Sb3Settings,
 )
+from estragon.trainers.settings import Device
 
 if TYPE_CHECKING:
     import optuna

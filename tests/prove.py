@@ -1,7 +1,7 @@
-"""The long runs of `make prove`: resumable, with their results kept in docs/results.md.
+"""The long runs of `make prove`: resumable, with their results in docs/results.md.
 
-A proof that passed is not run again until something it could depend on (the package, the game's
-data, the tests) has changed; an interrupted `make prove` therefore goes on where it stopped.
+A proof that passed is not repeated until something it could depend on (the package, the game's
+data, the tests) has changed, so an interrupted `make prove` resumes where it stopped.
 """
 
 import hashlib
@@ -30,18 +30,20 @@ SOURCES = (
 HEAD = """\
 # Results
 
-What `make prove` measured; the newest run of each proof. Speed is `make bench`'s business.
+The latest run of each proof of `make prove`. [Speed](#speed) is measured by `make bench`.
 
 | proof | result | date | commit | machine | seconds |
 |---|---|---|---|---|---|
 """
+SPEED = "\n## Speed\n"
+"""The section after the table, written by hand from `make bench`."""
 
 
 class Recorder(Protocol):
-    """Writes a row of docs/results.md; only what held is not run again."""
+    """Writes a row of docs/results.md; a result that did not hold is measured again."""
 
     def __call__(self, name: str, result: str, *, held: bool = True) -> None:
-        """Keep a result."""
+        """Record a result."""
         ...
 
 
@@ -52,7 +54,7 @@ def run_folder(name: str) -> Path:
 
 @pytest.fixture
 def record_result(request: pytest.FixtureRequest) -> "Recorder":
-    """Call it with a proof's name and what was measured, and whether all of it held."""
+    """Call with a proof's name, what was measured, and whether all of it held."""
     start = time.monotonic()
 
     def record(name: str, result: str, *, held: bool = True) -> None:
@@ -65,7 +67,7 @@ def record_result(request: pytest.FixtureRequest) -> "Recorder":
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out proofs that hold already for these very sources."""
+    """Deselect proofs that passed with these sources."""
     if config.getoption("-m") != "prove":
         return
     done = [item for item in items if _stamp(item.nodeid).exists()]
@@ -88,14 +90,17 @@ def _sources() -> str:
 
 def _write_row(name: str, result: str, seconds: float) -> None:
     rows = {}
+    speed = ""
     if RESULTS.exists():
-        lines = RESULTS.read_text().splitlines()
-        rows = {line.split("|")[1].strip(): line for line in lines[6:] if line.startswith("|")}
+        table, heading, speed = RESULTS.read_text().partition(SPEED)
+        speed = heading + speed
+        lines = table.splitlines()[6:]
+        rows = {line.split("|")[1].strip(): line for line in lines if line.startswith("|")}
     date = datetime.now(UTC).strftime("%Y-%m-%d")
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     cells = (name, result, date, _commit(), machine, f"{seconds:.0f}")
     rows[name] = "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
-    page = HEAD + "\n".join(rows[key] for key in sorted(rows)) + "\n"
+    page = HEAD + "\n".join(rows[key] for key in sorted(rows)) + "\n" + speed
     write_whole(RESULTS, page.encode())
 
 

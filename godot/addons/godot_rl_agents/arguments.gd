@@ -11,7 +11,7 @@ static func read() -> Dictionary[String, String]:
 	return found
 
 
-## A path as whoever typed it meant it: Godot has gone into the project's folder since.
+## A path relative to the folder the game was started from; Godot has changed to the project's.
 static func path(typed: String) -> String:
 	var there: String = OS.get_environment("PWD").path_join(typed)
 	var is_there: bool = typed.is_relative_path() and FileAccess.file_exists(there)

@@ -1,5 +1,5 @@
 extends RefCounted
-## What the editor says about a scene in which Sync cannot work as it stands.
+## The configuration warnings of Sync in the editor.
 
 const AGENT_SCRIPTS: Array[StringName] = [&"AIController2D", &"AIController3D"]
 

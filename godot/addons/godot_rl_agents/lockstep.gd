@@ -1,11 +1,11 @@
 extends RefCounted
-## What Sync does in every tick: exchange observations and actions with the trainer, and let
-## policies, experts and people have theirs.
+## What Sync does in every tick: exchange observations and actions with the trainer, and run
+## policies, recorders and human control.
 
 const FIRST: int = -(1 << 30)
 ## In a game with a window no frame waits longer for the trainer than this.
 const WATCHED_PATIENCE_USEC: int = 8000
-## After this long without an agent there is a warning.
+## Warn after this many ticks without an agent.
 const LONELY_TICKS: int = 300
 ## A Sync that overrides one of these gets whole messages, in JSON.
 const NEEDS_JSON: Array[StringName] = [
@@ -24,7 +24,7 @@ const NEEDS_JSON: Array[StringName] = [
 
 static var _is_announced: bool = false
 
-## Whether to start by itself.
+## Whether to start automatically.
 var is_armed: bool = false
 var groups: RLAddon.AgentGroups
 ## Null until Sync has connected.
@@ -37,7 +37,7 @@ var trainer: RLAddon.Trainer:
 
 var _sync: Sync
 var _speed_up_probe: RLAddon.SpeedUp
-## Null until it is asked for.
+## Created on first use.
 var _overlay: RLAddon.Overlay
 ## Whether pictures are drawn for agents alone: `--unwatched=1`, and not headless.
 var _draws_for_agents: bool = false
@@ -45,10 +45,10 @@ var _is_watched: bool = DisplayServer.get_name() != "headless"
 var _is_second: bool = false
 var _has_begun: bool = false
 var _has_taken_model: bool = false
-## Whether an order is awaited and nothing may move.
+## Whether the game is paused until the trainer's next command.
 var _is_waiting: bool = false
 var _has_paused: bool = false
-## How many ticks the game still plays before the trainer is answered.
+## Ticks left before the reply to the trainer.
 var _ticks_left: int = 0
 var _are_rewards_taken: bool = false
 
@@ -61,7 +61,7 @@ func _init(sync: Sync) -> void:
 	_is_watched = _is_watched and not _draws_for_agents
 
 
-## Sync has got a notification.
+## Called for every notification of Sync.
 func notice(what: int) -> void:
 	match what:
 		Node.NOTIFICATION_ENTER_TREE:
@@ -125,7 +125,7 @@ func tick() -> void:
 		_sync._inference_process()
 
 
-## Find out who is here, and give everyone their place.
+## Find the agents and apply their control modes.
 func refresh() -> void:
 	_take_model_argument()
 	groups.clear_lists()
@@ -133,7 +133,7 @@ func refresh() -> void:
 	groups.place()
 
 
-## The trainer is going to be asked to play these.
+## Prepare the spaces of the agents in training.
 func announce_training_agents() -> void:
 	groups.registry.refresh(_sync.agents_training)
 	_sync._obs_space_training.assign(groups.registry.joined.map(_observation_space))
@@ -147,12 +147,12 @@ func announce_models() -> void:
 	_sync.onnx_models.merge(groups.policies.models())
 
 
-## Nobody listens. Where a trainer started the game, the game ends; else people play.
+## No trainer listens: quit if one started the game, else let people play.
 func continue_without_trainer() -> void:
 	var reason: String = "nothing listens on 127.0.0.1:%d" % _sync._get_port()
 	_sync.stream = null
 	if _sync._rl_argument("port", "") and not _is_watched:
-		_end("%s; the game ends" % reason, 1)
+		_end("%s; quitting" % reason, 1)
 		return
 	print("Godot RL Agents: %s; people control the agents" % reason)
 	groups.may_have_trainer = false
@@ -163,7 +163,7 @@ func set_speed_up(speed_up: float) -> void:
 	_speed_up_probe = RLAddon.SpeedUp.new(speed_up)
 
 
-## Answer the last order, and carry out the next.
+## Reply to the last command and execute the next.
 func train() -> void:
 	if (_sync.just_reset or _sync.need_to_send_obs) and not _answer():
 		_ticks_left = 1
@@ -176,7 +176,7 @@ func infer() -> void:
 	groups.policies.decide()
 
 
-## Take messages until one is an order, and carry that out; false if none came in time.
+## Handle messages until one is a command and execute it; false if it timed out.
 func handle_messages() -> bool:
 	var start: int = Time.get_ticks_usec()
 	while trainer:
@@ -190,7 +190,7 @@ func handle_messages() -> bool:
 	return false
 
 
-## Take one message.
+## Receive one message.
 func receive() -> void:
 	if trainer:
 		_execute(trainer.receive(_patience_usec()))
@@ -241,7 +241,7 @@ func _toggle_overlay() -> void:
 		_sync.add_child(_overlay, false, Node.INTERNAL_MODE_BACK)
 
 
-## Observe and report, unless the game needs a tick more for a reset.
+## Observe and reply, unless the game needs one more tick for a reset.
 func _answer() -> bool:
 	if _sync.just_reset:
 		groups.registry.start_over()
@@ -267,7 +267,7 @@ func _listen() -> void:
 	_plan_answer()
 
 
-## Where a game's own code has carried out an order, it is not known yet when to answer.
+## After a command executed by a game's own code, schedule the reply.
 func _plan_answer() -> void:
 	if _ticks_left == 0 and not _is_waiting:
 		_ticks_left = 1 if _sync.just_reset else _sync.action_repeat
@@ -288,11 +288,11 @@ func _execute(order: RLAddon.Trainer.Command) -> void:
 		RLAddon.Trainer.Command.CLOSE:
 			_end("", 0)
 		RLAddon.Trainer.Command.LOST:
-			_end("%s; the game ends" % trainer.closed, 1)
+			_end("%s; quitting" % trainer.closed, 1)
 
 
 func _patience_usec() -> int:
-	# A game's own code there does not expect to come back without an order.
+	# A game's own code does not expect to return without a command.
 	var blocks: bool = not _is_watched or NEEDS_JSON.any(groups.is_overridden)
 	return RLAddon.Trainer.FOREVER if blocks else WATCHED_PATIENCE_USEC
 
@@ -303,7 +303,7 @@ func _pause(is_paused: bool) -> void:
 		_sync.get_tree().paused = is_paused
 
 
-## The game moves on; code like the original's may have paused it.
+## Resume the game; an overridden `_training_process` may have paused it.
 func _release() -> void:
 	_pause(false)
 	if groups.is_overridden(&"_training_process"):

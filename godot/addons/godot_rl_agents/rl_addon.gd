@@ -1,7 +1,7 @@
 class_name RLAddon
 extends RefCounted
-## The addon's own scripts, under one name: a game's global class, whatever it is called, cannot
-## take the place of any of them. Games use the documented classes, not these.
+## The addon's internal scripts under one global name, so that no class of a game can clash with
+## them. Games use the documented classes instead.
 
 const Agent := preload("agents/agent.gd")
 const AgentGroups := preload("agents/agent_groups.gd")

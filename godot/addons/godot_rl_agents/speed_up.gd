@@ -1,10 +1,10 @@
 extends RefCounted
-## How fast the game goes: `speed_up` times, unless `--fixed-fps` makes it as fast as it can.
+## Applies `speed_up`, unless `--fixed-fps` already runs the game as fast as possible.
 
-## How many frames are looked at.
+## The number of frames to compare.
 const LOOKS: int = 5
 
-## Whether there is nothing left to find out.
+## Whether the decision has been made.
 var is_set: bool = false
 
 var _speed_up: float
@@ -16,8 +16,8 @@ func _init(speed_up: float) -> void:
 	is_set = speed_up == 1.0
 
 
-## A frame has passed. Godot does not say whether `--fixed-fps` is on, but only then are the first
-## frames equally long.
+## Call once per frame. Godot does not report `--fixed-fps`, but only with it do the first frames
+## have the same duration.
 func look(frame_sec: float) -> void:
 	_frames_sec.append(frame_sec)
 	if _frames_sec.size() < LOOKS:

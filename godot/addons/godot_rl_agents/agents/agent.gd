@@ -1,26 +1,26 @@
 extends RefCounted
-## An agent that a trainer plays: the node that is asked, its spaces, and its episode.
+## An agent controlled by a trainer: its node, spaces and episode.
 
-## What is asked, unless it is gone.
+## Valid unless `is_gone`.
 var node: Node
-## Never used again in this run.
+## Unique within this run.
 var id: int
-## The policy that is to learn it.
+## The name of its policy.
 var policy: String
-## What to call it in messages.
+## Its name in messages.
 var name: String
 var spaces: RLAddon.Spaces
 var episode: RLAddon.Episode
-## What it saw when it was last asked.
+## Its last observation.
 var seen: Dictionary = {}
-## What it did last.
+## Its last action.
 var action: Dictionary = {}
-## Whether it is no longer in the game.
+## Whether it has left the game.
 var is_gone: bool = false
-## What is wrong with it, or "".
+## An error, or "".
 var problem: String = ""
 
-## Whether an older trainer must still be told that the one who was here is done.
+## Whether an older trainer must still be sent `done` for the agent that left.
 var _owes_done: bool = false
 var _has_awaited: bool = false
 var _earned_at_exit: float = 0.0
@@ -40,12 +40,12 @@ func _init(of: Node, number: int, game_seed: int) -> void:
 	episode.restart(game_seed)
 
 
-## The policy that is to learn this node's agent.
+## The policy name of a node.
 static func policy_of(of: Node) -> String:
 	return str(of.get("policy_name")) if "policy_name" in of else "shared_policy"
 
 
-## Let these see what Sync says they see.
+## Observe through Sync, whose `_get_obs_from_agents` a game may override.
 static func observe(agents: Array, sync: Sync) -> void:
 	var here: Array = agents.filter(_is_here)
 	var observations: Array = sync._get_obs_from_agents(here.map(_node_of))
@@ -53,7 +53,7 @@ static func observe(agents: Array, sync: Sync) -> void:
 		here[i].seen = observations[i]
 
 
-## Whether the game called this node's episode over since the last time.
+## Whether the game ended this node's episode since the last call.
 static func take_done(of: Node) -> bool:
 	if not (of.get_done() or of.get("truncated") == true):
 		return false
@@ -63,7 +63,7 @@ static func take_done(of: Node) -> bool:
 	return true
 
 
-## Go on with another node.
+## Continue with another node.
 func replace(by: Node) -> void:
 	var before: RLAddon.Episode = episode
 	_take(by)
@@ -71,7 +71,7 @@ func replace(by: Node) -> void:
 	episode.follow(before)
 
 
-## The node is no longer in the game.
+## The node left the game.
 func part() -> void:
 	is_gone = true
 	_owes_done = true
@@ -80,31 +80,31 @@ func part() -> void:
 		node.tree_exiting.disconnect(_on_exit)
 
 
-## Somebody else plays it from now on.
+## Something else controls it from now on.
 func release() -> void:
 	is_gone = true
 	if is_instance_valid(node):
 		node.tree_exiting.disconnect(_on_exit)
 
 
-## Look at it.
+## Update and return its observation.
 func see() -> Dictionary:
 	if not is_gone:
 		seen = node.get_obs()
 	return seen
 
 
-## Which choices it has.
+## Its action mask.
 func mask() -> Dictionary:
 	return node.get_action_mask() if _has_mask and not is_gone else {}
 
 
-## What it has to tell.
+## Its extra data.
 func info() -> Dictionary:
 	return node.get_info() if _has_info and not is_gone else {}
 
 
-## For an older trainer: whether it must be told that the agent that was here is done.
+## For an older trainer: whether `done` must be sent for the agent that left.
 func settle_done() -> bool:
 	var owes_done: bool = _owes_done
 	_owes_done = false
@@ -116,7 +116,7 @@ func act(by: Dictionary) -> void:
 		node.set_action(by)
 
 
-## It is about to do this; false if it is gone.
+## Note its next action; false if it has left.
 func note_action(by: Dictionary) -> bool:
 	if is_gone:
 		return false
@@ -125,7 +125,7 @@ func note_action(by: Dictionary) -> bool:
 	return true
 
 
-## A trainer's reset is carried out: nothing that happened counts.
+## A reset by the trainer is done: discard rewards and ends.
 func start_over() -> void:
 	episode.clear()
 	_owes_done = false
@@ -134,7 +134,7 @@ func start_over() -> void:
 		node.zero_reward()
 
 
-## Whether the game should have a tick to carry out a reset; once for every reset.
+## Whether the game needs a tick to carry out a reset; true once per reset.
 func awaits_reset() -> bool:
 	if is_gone or not node.needs_reset:
 		_has_awaited = false

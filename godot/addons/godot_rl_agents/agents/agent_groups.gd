@@ -1,6 +1,6 @@
 extends RefCounted
-## All agents of the game, by who controls them: a trainer, an ONNX model, an expert who is
-## recorded, people.
+## All agents of the game, grouped by what controls them: a trainer, an ONNX model, a recorded
+## expert, or people.
 
 ## The controllers' ControlModes.
 enum Mode { INHERIT, HUMAN, TRAINING, ONNX, DEMOS }
@@ -20,7 +20,7 @@ var demos: RLAddon.Demos = RLAddon.Demos.new()
 var policies: RLAddon.Policies
 ## The agents that people control.
 var human_agents: Array[Node] = []
-## The agents that are to record demonstrations, as Sync found them.
+## The agents that record demonstrations, as Sync found them.
 var recorded_agents: Array[Node] = []
 ## Whether there is a trainer, or one may still be found.
 var may_have_trainer: bool = true
@@ -28,7 +28,7 @@ var may_have_trainer: bool = true
 var _sync: Sync
 ## The methods that a game's own Sync overrides.
 var _overridden: Dictionary[StringName, bool] = {}
-## The instances that have their place, and who controls them.
+## What controls each known instance.
 var _known: Dictionary[int, RLAddon.AgentGroups.Mode] = {}
 ## The instances whose control mode is the one of Sync.
 var _inheriting: Dictionary[int, bool] = {}
@@ -74,7 +74,7 @@ func change_model() -> void:
 	_needs_refresh = true
 
 
-## Whether an agent came or went, or is to be controlled by another.
+## Whether an agent joined or left, or its control mode changed.
 func needs_refresh() -> bool:
 	var count: int = _sync.get_tree().get_node_count_in_group(GROUP)
 	return _needs_refresh or policies.has_lost or count != _known.size()
@@ -99,7 +99,7 @@ func inherit_mode(agent: Node) -> void:
 		agent.control_mode = SYNC_MODES[_sync.control_mode]
 
 
-## Sync has found the agents and who should control them: give everyone their place.
+## Apply the control modes that Sync found.
 func place() -> void:
 	_needs_refresh = false
 	if _sync.agent_demo_record and not recorded_agents:
@@ -120,7 +120,7 @@ func place() -> void:
 	policies.keep(_sync.agents_inference)
 
 
-## Now and then people's episodes are called over.
+## End the episodes of agents controlled by people where the game asks for it.
 func update_human_agents() -> void:
 	for node: Node in human_agents:
 		if "_rl_episode" in node:
@@ -128,13 +128,13 @@ func update_human_agents() -> void:
 			node._rl_episode.play()
 
 
-## Whether the game should have a tick to carry out resets.
+## Whether the game needs one more tick to carry out resets.
 func awaits_reset() -> bool:
 	var awaits: bool = registry.awaits_reset()
 	return policies.awaits_reset() or awaits
 
 
-## Who controls whom: as Sync wants it, where that is possible.
+## The control mode of each agent: what Sync asks for, where that is possible.
 func _modes() -> Dictionary[Node, RLAddon.AgentGroups.Mode]:
 	var modes: Dictionary[Node, RLAddon.AgentGroups.Mode] = {}
 	for node: Node in _sync.all_agents:
@@ -158,7 +158,7 @@ static func _in_mode(
 	return found
 
 
-## An agent is new here, or is now controlled by another.
+## An agent is new, or its control mode changed.
 func _assign(node: Node, mode: RLAddon.AgentGroups.Mode) -> void:
 	_sync._set_heuristic(HEURISTICS[mode], [node])
 	if "_rl_episode" in node and mode in [Mode.HUMAN, Mode.DEMOS]:
@@ -170,7 +170,7 @@ func _assign(node: Node, mode: RLAddon.AgentGroups.Mode) -> void:
 			node.connect(&"rl_model_changed", _on_model_changed.bind(node))
 
 
-## A method that a game's own Sync overrides is in the list more often than in Sync's.
+## An overridden method appears more often in the subclass's method list than in Sync's.
 func _find_overridden() -> void:
 	var counts: Dictionary[StringName, int] = {}
 	var sync_script: Script = Sync

@@ -1,30 +1,30 @@
 extends RefCounted
-## The agents that a trainer plays, in the order of the wire: who is there, who came, who is gone.
+## The agents that a trainer controls, in protocol order, with those that joined or left.
 
 const MOST_AGENTS: int = 65536
 
-## Those whom the trainer knows.
+## Known to the trainer.
 var agents: Array[RLAddon.Agent] = []
-## Those of whom it has not been told.
+## Not yet announced to the trainer.
 var joined: Array[RLAddon.Agent] = []
-## Whether the trainer knows of ends as they happen, of joining and leaving; older ones do not.
+## Whether the trainer supports joining, leaving and episode ends as they happen (`binary1`).
 var is_open: bool = false
-## What the episodes' seeds are made from.
+## The seed from which the episodes' seeds are derived.
 var game_seed: int = 0
-## How many numbers say what all of them do.
+## The total size of all actions.
 var action_width: int = 0
-## Whether somebody's choices are restricted.
+## Whether any agent has an action mask.
 var has_masks: bool = false
-## What is wrong with an agent, or "".
+## The first problem with an agent, or "".
 var problem: String = ""
 
 var _next_id: int = 0
 var _by_node: Dictionary[int, RLAddon.Agent] = {}
-## Those for whom an older trainer has no place.
+## Agents that an older trainer cannot take.
 var _refused: Dictionary[int, bool] = {}
 
 
-## These nodes are in the game now.
+## Update the list to these nodes.
 func refresh(nodes_here: Array) -> void:
 	var present: Dictionary[int, bool] = {}
 	for node: Node in nodes_here:
@@ -38,7 +38,7 @@ func refresh(nodes_here: Array) -> void:
 			_join(node)
 
 
-## The trainer is told of all who are here; what happened to them before does not count.
+## Announce all agents to the trainer; earlier rewards do not count.
 func introduce() -> void:
 	for agent: RLAddon.Agent in joined:
 		agent.start_over()
@@ -49,7 +49,7 @@ func introduce() -> void:
 	_count_actions()
 
 
-## Everyone has been told of everything: go on with those who are here.
+## Everything has been reported: continue with the agents that are present.
 func finish_step() -> void:
 	if joined:
 		introduce()
@@ -63,7 +63,7 @@ func finish_step() -> void:
 		_count_actions()
 
 
-## The nodes of those that are here, in the order of the wire.
+## The nodes of the agents present, in protocol order.
 func nodes() -> Array[Node]:
 	var found: Array[Node] = []
 	for agent: RLAddon.Agent in agents:
@@ -72,15 +72,14 @@ func nodes() -> Array[Node]:
 	return found
 
 
-## All begin at the first episode of a game with this seed.
+## Restart all agents at the first episode of this seed.
 func reseed(new_seed: int) -> void:
 	game_seed = new_seed
 	for agent: RLAddon.Agent in agents + joined:
 		agent.episode.restart(game_seed)
 
 
-## All begin their next episode, or the first one of a game with this seed; returns the nodes that
-## must be reset.
+## Start the next episode of all agents, or the first of a new seed; returns the nodes to reset.
 func request_reset(new_seed: Variant) -> Array[Node]:
 	if new_seed != null:
 		reseed(new_seed)
@@ -108,7 +107,7 @@ func start_over() -> void:
 		agent.start_over()
 
 
-## Whether the game should have a tick to carry out resets.
+## Whether the game needs one more tick to carry out resets.
 func awaits_reset() -> bool:
 	var awaits: bool = false
 	for agent: RLAddon.Agent in agents:
@@ -156,11 +155,14 @@ func _refuse(node: Node) -> void:
 	if node.get_instance_id() not in _refused:
 		_refused[node.get_instance_id()] = true
 		push_warning(
-			"Godot RL Agents: %s joined, but this trainer has no place for it" % node.get_path()
+			(
+				"Godot RL Agents: %s joined, but this trainer does not support joining agents"
+				% node.get_path()
+			)
 		)
 
 
-## For an older trainer: the one who came takes the place of one who is gone.
+## For an older trainer: a new agent replaces one that left.
 func _substitute(fresh: RLAddon.Agent) -> RLAddon.Agent:
 	for agent: RLAddon.Agent in agents:
 		if agent.is_gone and agent.policy == fresh.policy and agent.spaces.equals(fresh.spaces):

@@ -1,5 +1,5 @@
 extends RefCounted
-## A file of demonstrations: JSON, for every episode what was seen and what was done.
+## A JSON file of demonstrations: the observations and actions of each episode.
 
 var path: String
 
@@ -10,7 +10,7 @@ func _init(at: String) -> void:
 	path = at
 
 
-## Add an episode: one more was seen than was done.
+## Add an episode; it has one more observation than actions.
 func add(seen: Array, done: Array) -> void:
 	_episodes.append(JSON.stringify([seen, done], "", false))
 	_write()
@@ -27,7 +27,7 @@ func remove_last() -> void:
 		_write()
 
 
-## Written beside, then renamed: there is never half a file.
+## Write a temporary file, then rename it, so that the file is always complete.
 func _write() -> void:
 	var unfinished: String = path + ".unfinished"
 	var file: FileAccess = FileAccess.open(unfinished, FileAccess.WRITE)

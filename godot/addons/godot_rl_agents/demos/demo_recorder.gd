@@ -1,5 +1,5 @@
 extends RefCounted
-## An agent whose expert is recorded: what it sees, and what the expert then does.
+## Records the observations and actions of one agent's expert.
 
 var node: Node
 var file: RLAddon.DemoFile
@@ -9,7 +9,7 @@ var _seen: Array = []
 var _done: Array = []
 var _ticks_left: int = 0
 var _has_awaited: bool = false
-## Games in which `set_action` may be called without an action let it take the expert's.
+## Whether `set_action` has a default argument, which makes it apply the expert's action.
 var _asks_expert: bool = false
 
 
@@ -53,7 +53,7 @@ func _look() -> void:
 		node.set_action()
 	var action: Array = node.get_action()
 	if action.is_empty():
-		push_error("Godot RL Agents: get_action of %s says nothing" % node.get_path())
+		push_error("Godot RL Agents: get_action() of %s returned an empty array" % node.get_path())
 	_done.append(action.duplicate())
 	_episode.play()
 
@@ -70,7 +70,7 @@ func _finish() -> void:
 	node.zero_reward()
 
 
-## What is seen, as it is kept: a lone "obs" as its list.
+## An observation as stored; a single key "obs" is stored as its list.
 func _sight(seen: Dictionary) -> Variant:
 	var kept: Dictionary = {}
 	for key: Variant in seen:

@@ -1,11 +1,11 @@
 extends RefCounted
-## All agents whose experts are recorded, and the files into which that goes.
+## All agents that record demonstrations, and their files.
 
 var _recorders: Dictionary[int, RLAddon.DemoRecorder] = {}
 var _files: Dictionary[String, RLAddon.DemoFile] = {}
 
 
-## These nodes are in the game now.
+## Update the list to these nodes.
 func refresh(nodes: Array[Node]) -> void:
 	var present: Dictionary[int, RLAddon.DemoRecorder] = {}
 	for node: Node in nodes:
@@ -24,7 +24,7 @@ func recorded() -> Array:
 	return found
 
 
-## The episode of the first demonstrator so far.
+## The current episode of the first recorder.
 func current() -> Array:
 	return _recorders.values()[0].current() if _recorders else []
 
@@ -49,7 +49,7 @@ func _file(node: Node) -> RLAddon.DemoFile:
 	if not path:
 		path = "user://expert_demos.json"
 		push_error(
-			"Godot RL Agents: %s has no expert_demo_save_path; it is %s" % [node.get_path(), path]
+			"Godot RL Agents: %s has no expert_demo_save_path; using %s" % [node.get_path(), path]
 		)
 	if path not in _files:
 		_files[path] = RLAddon.DemoFile.new(path)

@@ -1,24 +1,24 @@
 extends RefCounted
-## One agent as the overlay shows it: who plays it, what it sees, does and expects.
+## One agent's data for the overlay: what controls it, observation, action, reward and value.
 
 const NOTHING: String = "–"
 
 var name: String
 var policy: String
-## Who plays it, in words.
+## What controls it, as text.
 var by: String
 var seen: Dictionary = {}
-## By action; a choice, or numbers.
+## By key: the index of a choice, or numbers.
 var action: Dictionary = {}
 var reward: float = 0.0
 var episode: String = NOTHING
-## What its policy expects to get from now on.
+## The value its policy predicts.
 var value: String = NOTHING
-## How long its policy thought, and for how many.
+## Inference time, and the number of agents in the batch.
 var thought: String = NOTHING
 
 
-## All agents, in the order in which the overlay goes through them.
+## All agents, in the overlay's order.
 static func nodes(groups: RLAddon.AgentGroups) -> Array[Node]:
 	var found: Array[Node] = []
 	for player: RLAddon.InferenceAgent in groups.policies.players():

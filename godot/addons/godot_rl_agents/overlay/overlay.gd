@@ -1,12 +1,12 @@
 extends CanvasLayer
-## Over the game: what one agent sees, does and expects. Tab goes to the next agent, with Shift to
-## the one before. Sync adds it when it is first asked for; while it is hidden it does nothing.
+## An overlay with one agent's observation, action and value. Tab selects the next agent, Shift+Tab
+## the previous one. Sync adds it on first use; while hidden it does nothing.
 
 const ABOVE_THE_GAME: int = 127
 
 var _groups: RLAddon.AgentGroups
 var _panel: RLAddon.OverlayPanel = RLAddon.OverlayPanel.new()
-## The node of the agent that is shown.
+## The node of the selected agent.
 var _chosen: Node
 
 
@@ -33,7 +33,7 @@ func _input(event: InputEvent) -> void:
 		get_viewport().set_input_as_handled()
 
 
-## Show it if it is hidden, and hide it if it is shown.
+## Show or hide it.
 func toggle() -> void:
 	visible = not visible
 	set_physics_process(visible)

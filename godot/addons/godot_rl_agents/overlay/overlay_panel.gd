@@ -1,5 +1,5 @@
 extends Control
-## Draws a subject: words, and a bar and a number for each number that it sees or does.
+## Draws the status of an agent: text, and a bar with its number for each value.
 
 const WIDTH: float = 440.0
 const MARGIN: float = 12.0
@@ -7,9 +7,9 @@ const LINE: float = 18.0
 const FONT_SIZE: int = 13
 const COLUMNS: int = 4
 const BAR_WIDTH: float = 46.0
-## Of one observation no more numbers than this are shown.
+## The most values shown per observation.
 const MOST: int = 96
-## For this height of the screen it is made.
+## The viewport height it is designed for.
 const SCREEN: float = 720.0
 const PAPER: Color = Color(0.07, 0.08, 0.1, 0.82)
 const INK: Color = Color(0.95, 0.95, 0.93)
@@ -21,9 +21,9 @@ const WRONG: Color = Color(1.0, 0.3, 0.3)
 
 ## Null while there is no agent.
 var status: RLAddon.AgentStatus
-## Which of how many it is, in words.
+## Its position in the list, as text.
 var place: String = ""
-## Which keys there are.
+## The keys, as text.
 var hint: String = ""
 
 var _font: Font = ThemeDB.fallback_font
@@ -38,7 +38,7 @@ func _init() -> void:
 func _draw() -> void:
 	var zoom: float = clampf(get_viewport_rect().size.y / SCREEN, 0.6, 4.0)
 	draw_set_transform(Vector2.ONE * MARGIN * zoom, 0.0, Vector2.ONE * zoom)
-	# The paper is as long as what was written on it last.
+	# The panel is as high as its content was in the last frame.
 	draw_rect(Rect2(0.0, 0.0, WIDTH, _height), PAPER)
 	_y = MARGIN
 	_line(place, hint)
@@ -94,7 +94,7 @@ func _draw_numbers(numbers: PackedFloat32Array) -> void:
 			_y += LINE
 
 
-## A bar from the middle of its trough, full at 1 or beyond, and the number beside it.
+## A bar from the middle, full at 1 and above, with the number beside it.
 func _draw_number(number: float, x: float) -> void:
 	var half: float = 0.5 * BAR_WIDTH
 	draw_rect(Rect2(x, _y + 4.0, BAR_WIDTH, LINE - 8.0), TROUGH)

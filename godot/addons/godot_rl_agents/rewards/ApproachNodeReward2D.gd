@@ -1,7 +1,7 @@
 @tool
 class_name ApproachNodeReward2D
 extends RewardFunction2D
-## Pays for coming nearer to a node than ever before in the episode.
+## Rewards coming closer to a node than ever before in the episode.
 ##
 ## Add `get_reward()` to the agent's reward once a tick, and call `reset()` when an episode begins.
 
@@ -13,7 +13,7 @@ extends RewardFunction2D
 ## Reward for each unit of distance gained.
 @export_range(0.0, 1.0, 0.0001, "or_greater") var reward_scale: float = 1.0
 
-## Infinite before the first look.
+## Infinite before the first call.
 var _best_distance: float = INF
 
 

@@ -1,14 +1,14 @@
 @tool
 class_name RewardFunction2D
 extends Node2D
-## A part of an agent's reward; one of your own extends this and overrides `get_reward`.
+## Base class of reward terms. To write your own, extend it and override `get_reward`.
 
 
-## The reward since it was last asked for.
+## The reward since the last call.
 func get_reward() -> float:
 	return 0.0
 
 
-## An episode begins: forget.
+## Call at the start of an episode.
 func reset() -> void:
 	pass

@@ -45,16 +45,19 @@ func act(frame: PackedByteArray) -> bool:
 	problem = ""
 	var size: int = 8 + 4 * _registry.action_width
 	if frame[0] != ACTIONS:
-		problem = "no message has the kind %d" % frame[0]
+		problem = "unknown message kind %d" % frame[0]
 	elif frame.size() != size:
-		problem = "actions of %d bytes, where %d were due" % [frame.size(), size]
+		problem = "invalid actions: got %d bytes, expected %d" % [frame.size(), size]
 	elif frame.decode_u32(4) != _registry.agents.size():
-		problem = "actions of %d agents, not %d" % [frame.decode_u32(4), _registry.agents.size()]
+		problem = (
+			"invalid actions: got %d agents, expected %d"
+			% [frame.decode_u32(4), _registry.agents.size()]
+		)
 	if problem:
 		return false
 	var numbers: PackedFloat32Array = frame.slice(8).to_float32_array()
 	if not RLAddon.Finite.are_all(numbers):
-		problem = "an action is NaN or infinite"
+		problem = "invalid actions: NaN or infinite"
 		return false
 	return _hand_out(numbers)
 
@@ -83,7 +86,7 @@ func _hand_out(numbers: PackedFloat32Array) -> bool:
 	for agent: RLAddon.Agent in _registry.agents:
 		var action: Variant = agent.spaces.unpack_action(numbers, at)
 		if action == null:
-			problem = "a choice of agent %s is out of range" % agent.name
+			problem = "invalid actions: a choice of agent %s is out of range" % agent.name
 			return false
 		actions.append(action)
 		at += agent.spaces.action_width

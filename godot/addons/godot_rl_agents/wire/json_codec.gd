@@ -55,7 +55,7 @@ func env_info() -> Dictionary:
 func act(actions: Variant) -> bool:
 	problem = ""
 	if not actions is Array or actions.size() != _registry.agents.size():
-		problem = "an action is not a list of %d agents' actions" % _registry.agents.size()
+		problem = "invalid actions: expected a list for %d agents" % _registry.agents.size()
 		return false
 	var understood: Array[Dictionary] = []
 	for i: int in actions.size():

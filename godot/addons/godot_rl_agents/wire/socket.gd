@@ -10,7 +10,7 @@ const REST_USEC: int = 10
 const REST_SHARE: int = 8
 const LONG_REST_USEC: int = 1000
 
-## Why there is no connection, or "".
+## Why the connection is closed, or "".
 var closed: String = ""
 
 var _peer: StreamPeerTCP
@@ -46,11 +46,11 @@ func close() -> void:
 ## Send a frame whose first 4 bytes are kept for its length.
 func send(frame: PackedByteArray) -> void:
 	if frame.size() - 4 > LARGEST_FRAME:
-		closed = "an answer of %d bytes is too large" % (frame.size() - 4)
+		closed = "reply too large: %d bytes" % (frame.size() - 4)
 		return
 	frame.encode_u32(0, frame.size() - 4)
 	if _peer.put_data(frame) != OK:
-		closed = "the trainer has gone"
+		closed = "the trainer closed the connection"
 
 
 ## Wait for the next frame; empty if none came in time, or if the connection is closed.
@@ -66,7 +66,7 @@ func receive(patience_usec: int) -> PackedByteArray:
 			_length = -1
 			return frame
 		if _peer.get_status() != StreamPeerTCP.STATUS_CONNECTED:
-			closed = closed if closed else "the trainer has gone"
+			closed = closed if closed else "the trainer closed the connection"
 		var waited: int = Time.get_ticks_usec() - start
 		if waited >= patience_usec:
 			break
@@ -82,13 +82,13 @@ func _take() -> bool:
 		_length = _peer.get_u32()
 		there -= 4
 		if _length < 1 or _length > LARGEST_FRAME:
-			closed = "a frame of %d bytes" % _length
+			closed = "invalid frame length: %d bytes" % _length
 			return false
 	if _length < 0 or there <= 0:
 		return false
 	var result: Array = _peer.get_data(mini(there, _length - _frame.size()))
 	if result[0] != OK:
-		closed = "the trainer has gone"
+		closed = "the trainer closed the connection"
 		return false
 	if _frame:
 		_frame.append_array(result[1])

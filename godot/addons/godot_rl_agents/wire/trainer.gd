@@ -1,10 +1,10 @@
 extends RefCounted
-## The trainer at the other end: what it orders, and what it is answered.
+## The connection to the trainer: receives commands, sends replies.
 ##
-## It begins in JSON as version 0.7 of the protocol has it; if it offers `binary1` that is spoken
-## from the answer to `env_info` on. docs/godot_rl_protocol.md of Estragon says what is spoken.
+## Starts in JSON, version 0.7 of the protocol; if the trainer offers `binary1`, both sides switch
+## after the reply to `env_info`. Specified in docs/godot_rl_protocol.md of Estragon.
 
-## What a message asks for. NONE: there was no message; HEARD: it asks for nothing more.
+## What a message asks for. NONE: no message; HANDLED: nothing more to do.
 enum Command { NONE, HANDLED, ACT, RESET, CLOSE, LOST }
 
 const BRACE: int = 0x7B
@@ -12,11 +12,11 @@ const MAJOR_VERSION: String = "0"
 const DEEPEST_JSON: int = 32
 const FOREVER: int = 1 << 62
 
-## The agents that it controls.
+## The agents it controls.
 var registry: RLAddon.AgentRegistry
-## Whether it may be answered in `binary1`.
+## Whether `binary1` may be used.
 var allows_binary: bool = true
-## Why there is no connection, or "".
+## Why the connection is closed, or "".
 var closed: String:
 	get:
 		return _socket.closed
@@ -40,7 +40,7 @@ func close() -> void:
 	_socket.close()
 
 
-## Take one message; NONE if there was none in time.
+## Receive one message; NONE if it timed out.
 func receive(patience_usec: int) -> RLAddon.Trainer.Command:
 	var order: RLAddon.Trainer.Command = Command.NONE
 	if allows_binary:
@@ -66,7 +66,7 @@ func send_json(message: Dictionary) -> void:
 	_socket.send(RLAddon.JsonCodec.frame_of(message))
 
 
-## Report what came of the order.
+## Send the result of the last command.
 func answer(is_reset: bool) -> void:
 	if registry.is_open:
 		var frame: PackedByteArray = _binary.outcome(is_reset)
@@ -74,7 +74,7 @@ func answer(is_reset: bool) -> void:
 			_fail(_binary.problem)
 		else:
 			_socket.send(frame)
-			# Last, since the trainer is computing already.
+			# Last, while the trainer is already computing.
 			registry.finish_step()
 		return
 	var message: Dictionary = _json.outcome(is_reset)
@@ -89,7 +89,7 @@ func _read(frame: PackedByteArray) -> RLAddon.Trainer.Command:
 		var message: Variant = _parse(frame)
 		return _handle(message) if message is Dictionary else Command.NONE
 	if not registry.is_open:
-		_fail("a frame that begins with %d is no JSON object" % frame[0])
+		_fail("invalid frame: starts with byte %d, expected a JSON object" % frame[0])
 	elif _binary.act(frame):
 		return Command.ACT
 	else:
@@ -101,7 +101,7 @@ func _parse(frame: PackedByteArray) -> Variant:
 	var json: JSON = JSON.new()
 	if json.parse(frame.get_string_from_utf8()) == OK and json.data is Dictionary:
 		return json.data
-	_fail("a frame is no JSON: %s" % json.get_error_message())
+	_fail("invalid JSON: %s" % json.get_error_message())
 	return null
 
 
@@ -124,13 +124,13 @@ func _handle(message: Dictionary) -> RLAddon.Trainer.Command:
 		"call":
 			_call(message.get("method"))
 		_:
-			_fail("no message has the type %s" % JSON.stringify(message.get("type")))
+			_fail("unknown message type %s" % JSON.stringify(message.get("type")))
 	return Command.HANDLED
 
 
 func _read_reset(game_seed: Variant) -> RLAddon.Trainer.Command:
 	if game_seed != null and typeof(game_seed) not in [TYPE_INT, TYPE_FLOAT]:
-		_fail("the seed of a reset is no number: %s" % game_seed)
+		_fail("invalid seed in reset, expected a number: %s" % game_seed)
 		return Command.NONE
 	if game_seed != null:
 		seed(int(game_seed))
@@ -144,7 +144,7 @@ func _handle_handshake(message: Dictionary) -> void:
 	if version != MAJOR_VERSION:
 		push_warning(
 			(
-				"Godot RL Agents: the trainer speaks version %s.%s, this game 0.7"
+				"Godot RL Agents: the trainer uses protocol version %s.%s, this game 0.7"
 				% [version, message.get("minor_version")]
 			)
 		)
@@ -165,7 +165,7 @@ func _send_env_info() -> void:
 
 func _call(method: Variant) -> void:
 	if not method is String:
-		_fail("a call without a method")
+		_fail("invalid call: method must be a string")
 		return
 	var returns: Array = _sync._call_method_on_agents(method)
 	_sync._send_dict_as_json_message({"type": "call", "returns": returns})

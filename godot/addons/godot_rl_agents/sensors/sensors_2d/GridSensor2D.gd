@@ -1,11 +1,11 @@
 @tool
 class_name GridSensor2D
 extends ISensor2D
-## How many things are in each cell of a grid around the sensor, layer by layer.
+## Counts the bodies and areas in each cell of a grid around the sensor, per collision layer.
 ##
 ## Column by column (x), in each row by row (y), in each cell one number for every layer of
-## `detection_mask`, the lowest first. The cells are looked into when `get_observation` is called.
-## Bodies that do not move are counted like those that do.
+## `detection_mask`, the lowest first. The cells are queried when `get_observation` is called.
+## Static bodies are counted, too.
 
 ## Draw the cells in the editor and in the game.
 @export var debug_view: bool = false:
@@ -106,7 +106,7 @@ func _layers_of(hit: Dictionary) -> int:
 	return PhysicsServer2D.body_get_collision_layer(hit.rid)
 
 
-## Of a cell, in the sensor's frame; the sensor is in the middle one.
+## The centre of a cell in the sensor's frame; the sensor is in the middle cell.
 @warning_ignore("integer_division")
 func _centre(cell: int) -> Vector2:
 	var column: int = cell / grid_size_y - grid_size_x / 2
@@ -114,7 +114,7 @@ func _centre(cell: int) -> Vector2:
 	return Vector2(column * cell_width, row * cell_height)
 
 
-## An export has changed.
+## Called when an exported property changes.
 func _update() -> void:
 	_counts.set_up(detection_mask, grid_size_x * grid_size_y)
 	_cell.size = Vector2(cell_width, cell_height)

@@ -1,15 +1,15 @@
 @tool
 class_name RGBCameraSensor2D
 extends Node2D
-## What a camera at the sensor's place sees, as pixels; an instance of RGBCameraSensor2D.tscn.
+## The pixels a camera at the sensor's position sees. Use an instance of RGBCameraSensor2D.tscn.
 ##
-## In `get_obs` give `get_camera_pixels()` under a key that contains "2d", in `get_obs_space` its
-## size `get_camera_shape()` and the space "box". The picture is the one that was drawn last.
+## In `get_obs`, return `get_camera_pixels()` under a key that contains "2d"; in `get_obs_space`,
+## return its size `get_camera_shape()` and the space "box". The picture is the last one drawn.
 
 ## Below 1 the camera sees more of the world.
 @export var camera_zoom_factor: Vector2 = Vector2(0.1, 0.1)
 @export var render_image_resolution: Vector2i = Vector2i(36, 36)
-## How large the picture is shown on the screen; what is sent stays the same. 0 does not show it.
+## Scale of the preview on the screen; 0 hides it. The observation does not change.
 @export var displayed_image_scale_factor: Vector2 = Vector2(8, 8)
 
 @export_group("Downscale image options")

@@ -114,7 +114,7 @@ func _get_raycast_distance(ray: RayCast2D) -> float:
 	return RLAddon.RaySensor.nearness(self, ray)
 
 
-## An export has changed.
+## Called when an exported property changes.
 func _update() -> void:
 	_ends.clear()
 	for node: RayCast2D in _ray_nodes:

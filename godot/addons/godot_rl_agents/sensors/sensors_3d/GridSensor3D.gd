@@ -1,11 +1,11 @@
 @tool
 class_name GridSensor3D
 extends ISensor3D
-## How many things are in each cell of a grid around the sensor, layer by layer.
+## Counts the bodies and areas in each cell of a grid around the sensor, per collision layer.
 ##
 ## Column by column (x), in each cell by cell (z), in each cell one number for every layer of
-## `detection_mask`, the lowest first. The cells are looked into when `get_observation` is called.
-## Bodies that do not move are counted like those that do.
+## `detection_mask`, the lowest first. The cells are queried when `get_observation` is called.
+## Static bodies are counted, too.
 
 ## Draw the cells in the editor and in the game.
 @export var debug_view: bool = false:
@@ -47,7 +47,7 @@ var _counts: RLAddon.GridCounts = RLAddon.GridCounts.new()
 var _cell: BoxShape3D = BoxShape3D.new()
 var _whole: BoxShape3D = BoxShape3D.new()
 var _query: PhysicsShapeQueryParameters3D = PhysicsShapeQueryParameters3D.new()
-## Null while nobody sees the cells.
+## Null while the cells are not drawn.
 var _lines: RLAddon.SensorLines3D
 
 
@@ -100,7 +100,7 @@ func _layers_of(hit: Dictionary) -> int:
 	return PhysicsServer3D.body_get_collision_layer(hit.rid)
 
 
-## Of a cell, in the sensor's frame; the sensor is in the middle one.
+## The centre of a cell in the sensor's frame; the sensor is in the middle cell.
 @warning_ignore("integer_division")
 func _centre(cell: int) -> Vector3:
 	var column: int = cell / grid_size_z - grid_size_x / 2
@@ -108,7 +108,7 @@ func _centre(cell: int) -> Vector3:
 	return Vector3(column * cell_width, 0.0, row * cell_width)
 
 
-## An export has changed.
+## Called when an exported property changes.
 func _update() -> void:
 	_counts.set_up(detection_mask, grid_size_x * grid_size_z)
 	_cell.size = Vector3(cell_width, cell_height, cell_width)

@@ -1,14 +1,14 @@
 @tool
 class_name ISensor3D
 extends Node3D
-## What every sensor has; a sensor of your own extends this and overrides `get_observation`.
+## Base class of sensors. To write your own, extend it and override `get_observation`.
 
-## What was seen last.
+## The last observation.
 var _obs: Array = []
 var _active: bool = false
 
 
-## What the sensor sees now, as numbers.
+## The current observation, as numbers.
 func get_observation() -> Variant:
 	return []
 
@@ -21,11 +21,11 @@ func deactivate() -> void:
 	_active = false
 
 
-## An episode begins: forget.
+## Call at the start of an episode.
 func reset() -> void:
 	pass
 
 
-## For sensors of your own that look when they like.
+## For your own sensors that update at a time of their choosing.
 func _update_observation() -> void:
 	pass

@@ -1,7 +1,7 @@
 @tool
 class_name PositionSensor3D
 extends ISensor3D
-## Where things are, seen from the sensor and turned with it.
+## The positions of nodes relative to the sensor, in its frame.
 ##
 ## Of each object the chosen parts of its relative place, in units of `max_distance` and no longer
 ## than 1. With `use_separate_direction`: of the direction alone, which has the length 1, and then

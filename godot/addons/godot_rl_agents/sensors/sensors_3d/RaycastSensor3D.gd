@@ -77,7 +77,7 @@ var _ray_nodes: Array[RayCast3D] = []
 ## Casts one ray after another. Faster than both a node a ray and questions to the physics space,
 ## which are answered with a dictionary each.
 var _probe: RayCast3D
-## Null while nobody sees the rays.
+## Null while the rays are not drawn.
 var _lines: RLAddon.SensorLines3D
 
 
@@ -148,7 +148,7 @@ func _get_raycast_distance(ray: RayCast3D) -> float:
 	return RLAddon.RaySensor.nearness(self, ray)
 
 
-## An export has changed.
+## Called when an exported property changes.
 func _update() -> void:
 	_ends.clear()
 	for node: RayCast3D in _ray_nodes:

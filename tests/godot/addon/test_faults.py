@@ -110,7 +110,8 @@ def test_a_game_whose_trainer_vanishes_ends(counter: Path, tmp_path: Path, when:
         if when == "while it plays":
             peer.send(ACTIONS + bytes(12))
         peer.connection.close()
-        assert lines_of_the_end(peer) == ["Godot RL Agents: the trainer closed the connection; quitting"]
+        (line,) = lines_of_the_end(peer)
+        assert "the trainer closed the connection" in line
 
 
 def free_port() -> int:

@@ -6,16 +6,18 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from estragon.judge.bench import Figure
-from estragon.onnx.engines import Godot, Runtime
+from estragon.onnx.engines import GodotRuntime, OnnxRuntime
 
 BATCHES = (1, 32)
 SMALL = (84, 64, 64, 3)
+PROBE = "res://tests/onnx_probe.gd"
 
 
 def mlp(*sizes: int) -> nn.Module:
@@ -63,24 +65,22 @@ def measure(seconds: float) -> list[Figure]:
         "cnn_36x36": (cnn(), (3, 36, 36)),
     }
     figures = []
-    with tempfile.TemporaryDirectory() as folder, Godot() as godot:
-        runtime = Runtime()
+    with tempfile.TemporaryDirectory() as folder, GodotRuntime() as godot:
+        runtime = OnnxRuntime()
         for name, (network, shape) in networks.items():
             path = _export(network, shape, Path(folder) / f"{name}.onnx")
             godot.load(path)
             runtime.load(path)
             for agents in BATCHES:
                 obs = np.random.default_rng(0).normal(size=(agents, *shape)).astype(np.float32)
-                ours = godot.time({"obs": obs}, seconds) / agents
+                ours = _godot_time(godot, [obs], ask="time", seconds=seconds) / agents
                 theirs = _time(runtime, {"obs": obs}, seconds) / agents
                 figures += [
                     _figure(f"onnx_{name}_{agents}", ours, agents, "in Godot, pure GDScript"),
                     _figure(f"onnxruntime_{name}_{agents}", theirs, agents, "from Python"),
                 ]
-        said, _ = godot.ask({"do": "plain", "sizes": list(SMALL), "seconds": seconds})
-        figures.append(
-            _figure("plain_loops_mlp_84_64_64_3", said["usec"], 1, "GDScript without blocks")
-        )
+        plain = _godot_time(godot, [], ask="plain", sizes=list(SMALL), seconds=seconds)
+        figures.append(_figure("plain_loops_mlp_84_64_64_3", plain, 1, "GDScript without blocks"))
     return figures
 
 
@@ -103,7 +103,14 @@ def _export(network: nn.Module, shape: Sequence[int], path: Path) -> Path:
     return path
 
 
-def _time(runtime: Runtime, inputs: dict[str, np.ndarray], seconds: float) -> float:
+def _godot_time(godot: GodotRuntime, arrays: list[np.ndarray], **request: Any) -> float:
+    said, _ = godot.ask({"do": "ask", "script": PROBE, **request}, arrays)
+    if said["error"]:
+        raise RuntimeError(said["error"])
+    return float(said["usec"])
+
+
+def _time(runtime: OnnxRuntime, inputs: dict[str, np.ndarray], seconds: float) -> float:
     times = []
     stop = time.perf_counter() + seconds
     while time.perf_counter() < stop:

@@ -103,9 +103,12 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "trained policies as checked .onnx files",
         "onnx",
     ),
-    ("onnx", "run"): Verb("estragon.commands.onnx", "RunModel", "run a .onnx file once", "onnx"),
+    ("onnx", "run"): Verb("estragon.commands.onnx_run", "OnnxRun", "run a .onnx file once", "onnx"),
     ("onnx", "compare"): Verb(
-        "estragon.commands.onnx", "CompareModel", "a .onnx file in Godot and in onnxruntime", "onnx"
+        "estragon.commands.onnx_compare",
+        "OnnxCompare",
+        "compare a .onnx file in Godot and in onnxruntime",
+        "onnx",
     ),
     ("parity",): Verb("estragon.tag.parity", "Parity", "the same actions in both engines"),
     ("replay",): Verb(

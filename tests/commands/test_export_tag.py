@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.commands.export_tag import LEVELS, MANIFEST
 from estragon.commands.play import level_names
+from estragon.onnx.tag_export import LEVELS, MANIFEST
 from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.ladder import Ladder
 from estragon.selfplay.session import STAGES, start_session
@@ -113,7 +113,7 @@ def test_what_cannot_be_exported(
         (["one.npz", "--levels"], "give policy files, or a run"),
         (twins, "two files would become one.onnx"),
         (["--run", "alone", "--levels"], "only the hider learned; levels need both"),
-        (["--run", str(root), "--rules-file", "file"], "--rules-file: only with policy files"),
+        (["--run", str(root), "--rules-file", "file"], "--rules-file"),
         (["one.npz", "--out", "file"], "cannot write file/one.onnx"),
     ):
         assert main(["export", "tag", *words]) == 2, words
@@ -128,7 +128,9 @@ def test_without_the_extra_one_line_says_what_to_install(
     missing: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if missing == "onnx":
-        monkeypatch.delitem(sys.modules, "estragon.onnx.tag_graph", raising=False)
+        for module in ("tag_graph", "tag_export"):
+            monkeypatch.delitem(sys.modules, f"estragon.onnx.{module}", raising=False)
+            monkeypatch.delattr(f"estragon.onnx.{module}", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
     assert main(["export", "tag", "--run", str(root), "--out", str(root / "made")]) == 2
     error = capsys.readouterr().err
@@ -144,7 +146,7 @@ def test_a_model_that_acts_otherwise_is_not_put_in_place(
     (tmp_path / "seeker.onnx").write_text("what was there")
     assert main(["export", "tag", "--run", str(root), "--out", str(tmp_path)]) == 2
     assert "seeker.onnx" in (error := capsys.readouterr().err)
-    assert "otherwise than the policy" in error
+    assert "differ from the policy" in error
     assert (tmp_path / "seeker.onnx").read_text() == "what was there"
 
 

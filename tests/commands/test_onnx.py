@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from estragon.cli import main
+from estragon.onnx.compare import random_inputs
 from estragon.onnx.engines import Port
-from estragon.onnx.samples import random_inputs
 from tests.onnx.networks import export
 
 
@@ -70,10 +70,10 @@ def wrong_inputs(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[1, 2]", "should hold an object"),
+        ("[1, 2]", "expected an object"),
         ("{", "is not JSON"),
-        ('{"obs": [[0]]}', "the inputs lack 'state_ins'"),
-        ('{"obs": [[0]], "state_ins": [[0]]}', "'obs' should be [batch, 12], not [1, 1]"),
+        ('{"obs": [[0]]}', "'state_ins'"),
+        ('{"obs": [[0]], "state_ins": [[0]]}', "'obs': expected shape [batch, 12], got [1, 1]"),
         ('{"eyes": [[0]]}', "no input 'eyes'; it has obs, state_ins"),
         ('{"obs": "much", "state_ins": [[0]]}', "'obs' is not an array"),
     ],
@@ -120,7 +120,7 @@ sys.exit(main(["onnx", "compare", {str(policy)!r}]))
     )
     assert done.returncode == 2
     assert done.stderr == (
-        "estragon: onnxruntime is missing: pip install 'estragon[onnx]', or use --engine godot\n"
+        "estragon: 'estragon onnx compare' needs onnxruntime; run: pip install 'estragon[onnx]'\n"
     )
 
 

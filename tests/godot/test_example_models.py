@@ -12,7 +12,7 @@ from estragon.cli import main
 from estragon.envs.vector_env import GodotEnv
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.onnx.engines import Runtime
+from estragon.onnx.engines import OnnxRuntime
 from estragon.support import paths
 from tests.godot.addon import models
 
@@ -43,7 +43,7 @@ def project(godot: Path) -> Path:
 
 def from_python(project: Path, scene: str, model: Path) -> list[list[float]]:
     """The scores of every agent's episodes, played over the wire."""
-    engine = Runtime()
+    engine = OnnxRuntime()
     engine.load(model)
     memory = {
         port.name: np.zeros((COPIES, int(port.shape[1] or 0)), np.float32)

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from estragon.onnx.engines import Godot, Runtime
+from estragon.onnx.engines import GodotRuntime, OnnxRuntime
 
 
 @pytest.fixture(scope="session")
-def godot_engine() -> Iterator[Godot]:
+def godot_engine() -> Iterator[GodotRuntime]:
     """One Godot process for all models."""
-    with Godot() as engine:
+    with GodotRuntime() as engine:
         yield engine
 
 
 @pytest.fixture(scope="session")
-def runtime() -> Runtime:
-    return Runtime()
+def runtime() -> OnnxRuntime:
+    return OnnxRuntime()

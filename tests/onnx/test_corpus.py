@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
-from estragon.onnx.engines import Godot, Runtime
+from estragon.onnx.engines import GodotRuntime, OnnxRuntime
 from estragon.support.errors import UserError
 from tests.onnx.corpus import corpus
 from tests.onnx.corpus.cases import OPSETS, Case
@@ -18,7 +18,7 @@ ABSOLUTE, RELATIVE = 1e-5, 1e-4
 
 
 def differences(
-    cases: Iterable[Case], godot: Godot, runtime: Runtime, folder: Path
+    cases: Iterable[Case], godot: GodotRuntime, runtime: OnnxRuntime, folder: Path
 ) -> tuple[int, set[str], list[str]]:
     """How many cases there were, their operators, and what is not alike."""
     count, operators, unlike = 0, set(), []
@@ -50,7 +50,7 @@ def compare(case: Case, ours: dict[str, np.ndarray], right: dict[str, np.ndarray
 
 @pytest.mark.slow
 def test_a_sample_of_the_corpus_agrees(
-    godot_engine: Godot, runtime: Runtime, tmp_path: Path
+    godot_engine: GodotRuntime, runtime: OnnxRuntime, tmp_path: Path
 ) -> None:
     cases = (case for index, case in enumerate(corpus()) if index % EVERY == 0)
     count, _, unlike = differences(cases, godot_engine, runtime, tmp_path)
@@ -60,7 +60,7 @@ def test_a_sample_of_the_corpus_agrees(
 
 @pytest.mark.prove
 def test_the_corpus_agrees(
-    godot_engine: Godot, runtime: Runtime, tmp_path: Path, record_result: Recorder
+    godot_engine: GodotRuntime, runtime: OnnxRuntime, tmp_path: Path, record_result: Recorder
 ) -> None:
     count, operators, unlike = differences(corpus(), godot_engine, runtime, tmp_path)
     record_result(

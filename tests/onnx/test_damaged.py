@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from estragon.godot.process import GodotError
-from estragon.onnx.engines import Godot
-from estragon.onnx.samples import random_inputs
+from estragon.onnx.compare import random_inputs
+from estragon.onnx.engines import GodotRuntime
 from estragon.support.errors import UserError
 from tests.onnx.corpus import corpus
 from tests.onnx.corpus.cases import wrap
@@ -42,7 +42,7 @@ def damaged(models: list[bytes], count: int, seed: int) -> Iterator[tuple[str, b
         yield mutate.__name__, mutate(choice.choice(models), choice)
 
 
-def run_loaded(godot: Godot, random: np.random.Generator) -> bool:
+def run_loaded(godot: GodotRuntime, random: np.random.Generator) -> bool:
     """Run what was loaded; what it says against the inputs is its right, a fault is none."""
     inputs = random_inputs(godot.inputs, random)
     if sum(array.size for array in inputs.values()) > LARGEST_INPUT:
@@ -56,7 +56,7 @@ def run_loaded(godot: Godot, random: np.random.Generator) -> bool:
     return True
 
 
-def try_all(godot: Godot, models: list[bytes], count: int, folder: Path) -> dict[str, float]:
+def try_all(godot: GodotRuntime, models: list[bytes], count: int, folder: Path) -> dict[str, float]:
     """Load every file, and run what loads."""
     path = folder / "damaged.onnx"
     random = np.random.default_rng(0)
@@ -77,7 +77,7 @@ def try_all(godot: Godot, models: list[bytes], count: int, folder: Path) -> dict
     return {"refused": refused, "ran": ran, "slowest_sec": slowest}
 
 
-def peak_memory_mb(godot: Godot) -> float:
+def peak_memory_mb(godot: GodotRuntime) -> float:
     """The most memory Godot ever had, where the system tells."""
     status = Path(f"/proc/{godot.pid}/status")
     if not status.exists():
@@ -87,7 +87,9 @@ def peak_memory_mb(godot: Godot) -> float:
 
 
 @pytest.mark.slow
-def test_some_damaged_files(models: list[bytes], godot_engine: Godot, tmp_path: Path) -> None:
+def test_some_damaged_files(
+    models: list[bytes], godot_engine: GodotRuntime, tmp_path: Path
+) -> None:
     found = try_all(godot_engine, models, SHORT, tmp_path)
     assert found["refused"] > SHORT // 3
     assert found["ran"] > 0
@@ -95,7 +97,7 @@ def test_some_damaged_files(models: list[bytes], godot_engine: Godot, tmp_path: 
 
 @pytest.mark.prove
 def test_many_damaged_files(models: list[bytes], tmp_path: Path, record_result: Recorder) -> None:
-    with Godot() as godot:
+    with GodotRuntime() as godot:
         found = try_all(godot, models, LONG, tmp_path)
         memory = peak_memory_mb(godot)
     record_result(
@@ -107,7 +109,7 @@ def test_many_damaged_files(models: list[bytes], tmp_path: Path, record_result: 
     assert memory < MOST_MEMORY_MB
 
 
-def refusal(godot: Godot, path: Path) -> str:
+def refusal(godot: GodotRuntime, path: Path) -> str:
     with pytest.raises(UserError) as caught:
         godot.load(path)
     return str(caught.value)
@@ -159,7 +161,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_run_is_refused_by_name(name: str, godot_engine: Godot, tmp_path: Path) -> None:
+def test_what_cannot_run_is_refused_by_name(
+    name: str, godot_engine: GodotRuntime, tmp_path: Path
+) -> None:
     nodes, message = WRONG[name]
     graph = helper.make_graph(
         nodes,
@@ -174,7 +178,7 @@ def test_what_cannot_run_is_refused_by_name(name: str, godot_engine: Godot, tmp_
 
 
 @pytest.mark.parametrize("opset", [8, 22])
-def test_other_opsets_are_refused(opset: int, godot_engine: Godot, tmp_path: Path) -> None:
+def test_other_opsets_are_refused(opset: int, godot_engine: GodotRuntime, tmp_path: Path) -> None:
     model = wrap([helper.make_node("Relu", ["x"], ["out"])], X, set(), 13, ["out"])
     model.opset_import[0].version = opset
     path = tmp_path / "old.onnx"
@@ -186,13 +190,15 @@ def test_other_opsets_are_refused(opset: int, godot_engine: Godot, tmp_path: Pat
     ("data", "message"),
     [(b"", "the file is empty"), (b"not a model at all", "a field"), (b"\x08\x07", "graphs")],
 )
-def test_what_is_no_model(data: bytes, message: str, godot_engine: Godot, tmp_path: Path) -> None:
+def test_what_is_no_model(
+    data: bytes, message: str, godot_engine: GodotRuntime, tmp_path: Path
+) -> None:
     path = tmp_path / "none.onnx"
     path.write_bytes(data)
     assert message in refusal(godot_engine, path)
 
 
-def test_weights_elsewhere_are_not_read(godot_engine: Godot, tmp_path: Path) -> None:
+def test_weights_elsewhere_are_not_read(godot_engine: GodotRuntime, tmp_path: Path) -> None:
     model = wrap([helper.make_node("Add", ["x", "w"], ["out"])], X, set(), 13, ["out"])
     secret = tmp_path / "secret"
     secret.write_bytes(bytes(24))

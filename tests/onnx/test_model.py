@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import nn
 
-from estragon.onnx.engines import Godot, Runtime
+from estragon.onnx.engines import GodotRuntime, OnnxRuntime
 from tests.onnx.networks import Gru, export
 
+PROBE = "res://tests/onnx_probe.gd"
 MOVE_AND_KICK = {
     "move": {"size": 2, "action_type": "continuous"},
     "kick": {"size": 3, "action_type": "discrete"},
@@ -22,7 +23,7 @@ MOVE_AND_KICK = {
 class Model:
     """The model in Godot."""
 
-    def __init__(self, godot: Godot) -> None:
+    def __init__(self, godot: GodotRuntime) -> None:
         self._godot = godot
         self.error = ""
 
@@ -40,13 +41,13 @@ class Model:
         self._ask("reset", agent=agent)
 
     def _ask(self, what: str, **arguments: Any) -> Any:
-        self.said, _ = self._godot.ask({"do": what, **arguments})
+        self.said, _ = self._godot.ask({"do": "ask", "script": PROBE, "ask": what, **arguments})
         self.error = self.said["error"]
         return self.said["found"]
 
 
 @pytest.fixture
-def model(godot_engine: Godot) -> Model:
+def model(godot_engine: GodotRuntime) -> Model:
     return Model(godot_engine)
 
 
@@ -112,7 +113,7 @@ def test_every_agent_remembers_for_itself(echo: Path, model: Model) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_memory_of_torch_goes_on_as_in_onnxruntime(
-    tmp_path: Path, model: Model, runtime: Runtime
+    tmp_path: Path, model: Model, runtime: OnnxRuntime
 ) -> None:
     path = export("gru", tmp_path / "gru.onnx", dynamo=False, opset=13)
     assert model.open(path), model.error

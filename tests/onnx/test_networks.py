@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estragon.commands.onnx import compare
-from estragon.onnx.engines import Godot, Runtime
+from estragon.onnx.compare import compare
+from estragon.onnx.engines import GodotRuntime, OnnxRuntime
 from tests.onnx.corpus.cases import single
 from tests.onnx.networks import NETWORKS, export
 from tests.prove import Recorder
@@ -17,7 +17,7 @@ LSTM_STEP = 0.02
 """onnxruntime rounds an LSTM's inputs to 255 steps of their range, about 5 here; Godot does not."""
 
 
-def agrees(path: Path, godot: Godot, runtime: Runtime) -> bool:
+def agrees(path: Path, godot: GodotRuntime, runtime: OnnxRuntime) -> bool:
     runtime.load(path)
     godot.load(path)
     return bool(compare(godot, runtime, SAMPLES, np.random.default_rng(0))["agrees"])
@@ -25,7 +25,7 @@ def agrees(path: Path, godot: Godot, runtime: Runtime) -> bool:
 
 @pytest.mark.parametrize(("name", "opset"), OLD_EXPORTER)
 def test_the_old_exporter(
-    name: str, opset: int, godot_engine: Godot, runtime: Runtime, tmp_path: Path
+    name: str, opset: int, godot_engine: GodotRuntime, runtime: OnnxRuntime, tmp_path: Path
 ) -> None:
     path = export(name, tmp_path / "policy.onnx", dynamo=False, opset=opset)
     assert agrees(path, godot_engine, runtime)
@@ -34,7 +34,7 @@ def test_the_old_exporter(
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_new_exporter_with_its_weights_beside(
-    godot_engine: Godot, runtime: Runtime, tmp_path: Path
+    godot_engine: GodotRuntime, runtime: OnnxRuntime, tmp_path: Path
 ) -> None:
     path = export("mlp", tmp_path / "policy.onnx", dynamo=True, opset=18)
     assert path.with_suffix(".onnx.data").exists()
@@ -44,7 +44,7 @@ def test_the_new_exporter_with_its_weights_beside(
 @pytest.mark.prove
 @pytest.mark.filterwarnings("ignore")
 def test_both_exporters(
-    godot_engine: Godot, runtime: Runtime, tmp_path: Path, record_result: Recorder
+    godot_engine: GodotRuntime, runtime: OnnxRuntime, tmp_path: Path, record_result: Recorder
 ) -> None:
     wrong, count = [], 0
     for name in NETWORKS:
@@ -66,7 +66,7 @@ def test_both_exporters(
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_quantized_networks(
-    name: str, godot_engine: Godot, runtime: Runtime, tmp_path: Path
+    name: str, godot_engine: GodotRuntime, runtime: OnnxRuntime, tmp_path: Path
 ) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -85,7 +85,7 @@ def test_quantized_networks(
 
 @pytest.mark.parametrize("depth", [6, 64, 256])
 def test_products_of_whole_numbers_are_exact_over_the_whole_range(
-    depth: int, godot_engine: Godot, tmp_path: Path
+    depth: int, godot_engine: GodotRuntime, tmp_path: Path
 ) -> None:
     """Against exact sums: without VNNI onnxruntime saturates pairs of products at 16 bits."""
     random = np.random.default_rng(depth)

@@ -6,9 +6,9 @@ import numpy as np
 import onnx
 import pytest
 
-from estragon.onnx.engines import Engine, Godot, Runtime
+from estragon.onnx.engines import Engine, GodotRuntime, OnnxRuntime
+from estragon.onnx.tag_export import check_model, sample_observations
 from estragon.onnx.tag_graph import OPSET, tag_model
-from estragon.onnx.tag_proof import check_model, sample_observations
 from estragon.support.errors import UserError
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts
@@ -43,7 +43,7 @@ def written(policy: FrozenPolicy, folder: Path, **about: str) -> Path:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_it_acts_as_the_policy_in_both_engines(
-    role: Role, godot_engine: Godot, runtime: Runtime, tmp_path: Path
+    role: Role, godot_engine: GodotRuntime, runtime: OnnxRuntime, tmp_path: Path
 ) -> None:
     policy = lively(role, seed=4)
     path = written(policy, tmp_path)
@@ -59,20 +59,20 @@ def test_it_acts_as_the_policy_in_both_engines(
         assert check_model("it", engine, policy, observations) < 1e-4
 
 
-def test_another_policy_is_noticed(runtime: Runtime, tmp_path: Path) -> None:
+def test_another_policy_is_noticed(runtime: OnnxRuntime, tmp_path: Path) -> None:
     runtime.load(written(lively("seeker", seed=4), tmp_path))
     other = lively("seeker", seed=5)
     observations = sample_observations(other, RULES, LAYOUTS)
-    with pytest.raises(UserError, match=r"it acts otherwise than the policy, by .*; not written"):
+    with pytest.raises(UserError, match=r"it: actions differ from .*; not written"):
         check_model("it", runtime, other, observations)
 
 
-def test_another_judgement_is_noticed(runtime: Runtime, tmp_path: Path) -> None:
+def test_another_judgement_is_noticed(runtime: OnnxRuntime, tmp_path: Path) -> None:
     policy = lively("hider", seed=4)
     runtime.load(written(policy, tmp_path))
     policy.weights[-1][1][-1] += 0.01
     observations = sample_observations(policy, RULES, LAYOUTS)
-    with pytest.raises(UserError, match=r"it judges otherwise than the policy, by 0\.01; not"):
+    with pytest.raises(UserError, match=r"it: values differ from .* by 0\.01; not"):
         check_model("it", runtime, policy, observations)
 
 

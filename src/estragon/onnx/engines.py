@@ -1,4 +1,4 @@
-"""Two engines that run `.onnx` files behind one face: Godot's own, and onnxruntime."""
+"""Two engines that run `.onnx` files behind one interface: the Godot addon's, and onnxruntime."""
 
 import json
 import struct
@@ -13,7 +13,7 @@ from estragon.godot.process import GodotError
 from estragon.support import paths
 from estragon.support.errors import UserError
 
-SERVER = "res://tests/onnx_server.gd"
+SERVER = paths.PACKAGE / "onnx" / "onnx_server.gd"
 TYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype(np.float32),
     2: np.dtype(np.uint8),
@@ -26,24 +26,12 @@ TYPES: dict[int, np.dtype[Any]] = {
     11: np.dtype(np.float64),
     12: np.dtype(np.uint32),
 }
-"""Element types of ONNX by their number."""
-RUNTIME_TYPES = {
-    "tensor(float)": 1,
-    "tensor(uint8)": 2,
-    "tensor(int8)": 3,
-    "tensor(uint16)": 4,
-    "tensor(int16)": 5,
-    "tensor(int32)": 6,
-    "tensor(int64)": 7,
-    "tensor(bool)": 9,
-    "tensor(double)": 11,
-    "tensor(uint32)": 12,
-}
+"""Element types by ONNX's numbers for them."""
 LENGTH = struct.Struct("<I")
 
 
 class Port(NamedTuple):
-    """An input or output: a free size is its name, or None where it has none."""
+    """An input or output; a free dimension is its name, or None where it has none."""
 
     name: str
     dtype: np.dtype[Any]
@@ -65,16 +53,12 @@ class Engine(Protocol):
         ...
 
 
-class Runtime:
+class OnnxRuntime:
     """The model in onnxruntime."""
 
     def __init__(self) -> None:
-        try:
-            import onnxruntime
-        except ImportError:
-            raise UserError(
-                "onnxruntime is missing: pip install 'estragon[onnx]', or use --engine godot"
-            ) from None
+        import onnxruntime
+
         self._onnxruntime = onnxruntime
         self.inputs: list[Port] = []
         self.outputs: list[Port] = []
@@ -88,10 +72,10 @@ class Runtime:
             self._session = self._onnxruntime.InferenceSession(
                 str(model), options, providers=["CPUExecutionProvider"]
             )
-            self.inputs = [_port(port) for port in self._session.get_inputs()]
-            self.outputs = [_port(port) for port in self._session.get_outputs()]
         except Exception as error:
             raise UserError(f"onnxruntime cannot run {model}: {error}") from error
+        self.inputs = [_runtime_port(port) for port in self._session.get_inputs()]
+        self.outputs = [_runtime_port(port) for port in self._session.get_outputs()]
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Outputs by name for inputs by name."""
@@ -104,26 +88,26 @@ class Runtime:
         }
 
 
-class Godot:
-    """The model in the addon's runtime, in one Godot process for as many models as there are."""
+class GodotRuntime:
+    """The model in the addon's runtime; one Godot process runs any number of models."""
 
     def __init__(self) -> None:
-        self._channel = Lockstep(paths.godot_project(), [], engine=["-s", SERVER])
+        self._channel = Lockstep(paths.godot_project(), [], engine=["-s", str(SERVER)])
         self.inputs: list[Port] = []
         self.outputs: list[Port] = []
         self.operators: list[str] = []
 
     def __enter__(self) -> Self:
-        """The engine, to be closed at the end of the block."""
+        """The engine, closed at the end of the block."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End Godot."""
+        """Stop Godot."""
         self.close()
 
     @property
     def pid(self) -> int:
-        """The number of the Godot process."""
+        """Process id of Godot."""
         return self._channel.process.pid
 
     def load(self, model: Path) -> None:
@@ -131,8 +115,8 @@ class Godot:
         said, _ = self.ask({"do": "load", "path": str(model.resolve())})
         if said["error"]:
             raise UserError(f"Godot cannot run {model}: {said['error']}")
-        self.inputs = [_described(entry) for entry in said["inputs"]]
-        self.outputs = [_described(entry) for entry in said["outputs"]]
+        self.inputs = [_godot_port(entry) for entry in said["inputs"]]
+        self.outputs = [_godot_port(entry) for entry in said["outputs"]]
         self.operators = said["operators"]
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -142,18 +126,10 @@ class Godot:
             raise UserError(f"Godot: {said['error']}")
         return {port.name: array for port, array in zip(self.outputs, arrays, strict=True)}
 
-    def time(self, inputs: Mapping[str, np.ndarray], seconds: float) -> float:
-        """The fewest microseconds of one run with these inputs."""
-        given = [inputs[port.name] for port in self.inputs]
-        said, _ = self.ask({"do": "time", "seconds": seconds}, given)
-        if said["error"]:
-            raise UserError(f"Godot: {said['error']}")
-        return float(said["usec"])
-
     def ask(
         self, request: dict[str, Any], arrays: list[np.ndarray] | None = None
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
-        """One question to the server, with tensors, and its answer, with tensors."""
+        """Send a request with tensors to the server; its answer with tensors."""
         arrays = arrays or []
         numbers = {dtype: number for number, dtype in TYPES.items()}
         request["tensors"] = [
@@ -161,49 +137,48 @@ class Godot:
         ]
         text = json.dumps(request).encode()
         frame = LENGTH.pack(len(text)) + text
-        frame += b"".join(array.astype(_carried(array.dtype)).tobytes() for array in arrays)
+        frame += b"".join(array.astype(_wire_type(array.dtype)).tobytes() for array in arrays)
         answer = self._channel.ask(frame, f"the answer to {request['do']}")
-        size = LENGTH.unpack(answer[:4])[0]
+        place = 4 + LENGTH.unpack(answer[:4])[0]
         # Godot does not escape every control character that a damaged file may hold.
         said: dict[str, Any] = json.loads(
-            bytes(answer[4 : 4 + size]).decode(errors="replace"), strict=False
+            bytes(answer[4:place]).decode(errors="replace"), strict=False
         )
         if said.get("complaints"):
-            raise GodotError(f"a fault of the runtime: {' | '.join(said['complaints'][:4])}")
+            raise GodotError(f"the ONNX runtime failed: {' | '.join(said['complaints'][:4])}")
         made = []
-        place = 4 + size
         for entry in said["tensors"]:
             dtype = TYPES[int(entry["type"])]
             shape = [int(size) for size in entry["dims"]]
-            carried = _carried(dtype)
             count = int(np.prod(shape, dtype=np.int64))
-            array = np.frombuffer(answer, dtype=carried, count=count, offset=place)
+            array = np.frombuffer(answer, dtype=_wire_type(dtype), count=count, offset=place)
             place += array.nbytes
             made.append(array.reshape(shape).astype(dtype))
         return said, made
 
     def close(self) -> None:
-        """End Godot."""
+        """Stop Godot."""
         self._channel.close()
 
 
-def _carried(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """How numbers of a type travel."""
+def _wire_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype("<f4") if dtype.kind == "f" else np.dtype("<i8")
 
 
-def _port(port: Any) -> Port:
-    number = RUNTIME_TYPES.get(port.type)
-    if number is None:
-        raise UserError(f"'{port.name}' is of a type that cannot be given: {port.type}")
-    return Port(port.name, TYPES[number], tuple(port.shape))
+def _runtime_port(port: Any) -> Port:
+    """For example, its type is `tensor(int64)` or `tensor(float)`."""
+    name = port.type.removeprefix("tensor(").removesuffix(")")
+    by_name = {dtype.name: dtype for dtype in TYPES.values()}
+    dtype = by_name.get({"float": "float32", "double": "float64"}.get(name, name))
+    if dtype is None:
+        raise UserError(f"'{port.name}' has an unsupported type: {port.type}")
+    return Port(port.name, dtype, tuple(port.shape))
 
 
-def _described(entry: dict[str, Any]) -> Port:
-    dims = entry["dims"] or []
+def _godot_port(entry: dict[str, Any]) -> Port:
     shape = [
         int(size) if size >= 0 else (free or None)
-        for size, free in zip(dims, entry["free"], strict=True)
+        for size, free in zip(entry["dims"] or [], entry["free"], strict=True)
     ]
-    dtype = TYPES.get(int(entry["type"]), TYPES[1])  # an output need not say its type
+    dtype = TYPES.get(int(entry["type"]), TYPES[1])  # an output need not state its type
     return Port(entry["name"], dtype, tuple(shape))

@@ -1,18 +1,20 @@
 extends SceneTree
 ## Runs ONNX models for Python over a local channel, so that one process can run many.
 ##
-##   godot --headless --path godot -s res://tests/onnx_server.gd -- --channel=PORT
+##   godot --headless --path godot -s onnx_server.gd -- --channel=PORT
 ##
-## A frame is u32 length of a JSON text, the text, then the numbers of the tensors it lists, in
-## order: float32 for floating types, else int64. Asked for `load` with a `path`, it answers with
-## `error`, `inputs`, `outputs`, `operators`; for `run` with `tensors`, with `error` and `tensors`;
-## for `time` with `tensors` and `seconds`, with the `usec` of a run; for `plain` with `sizes` and
-## `seconds`, with the `usec` of a network of these sizes in plain loops. A GodotRLModel answers
-## `open` with a `path`, `predict`, `act` and `reset` with its arguments, `work` for `predict` in a
-## thread. Errors of scripts or of Godot itself on the way are in `complaints`; before Godot 4.5
-## those are only printed.
+## A frame is the u32 length of a JSON text, the text, then the numbers of the tensors it lists, in
+## order: float32 for floating types, else int64. Requests, by `do`:
+##
+## `load` with a `path`: answers with `error`, `inputs`, `outputs` and `operators`.
+## `run` with `tensors`: answers with `error` and `tensors`.
+## `ask` with a `script`: answers with what that script's `answer(request, plan, tensors)` returns;
+## for tests and benchmarks. The script's object is kept for the next request.
+##
+## Errors of scripts or of Godot itself on the way are in `complaints`; before Godot 4.5 those are
+## only printed.
 
-## As in run_tests.gd: `Logger` came with Godot 4.5, a file that extends it would not load before.
+## `Logger` was added in Godot 4.5; a file that extends it would not load before.
 const ERROR_LOG: String = """
 extends Logger
 
@@ -36,7 +38,7 @@ func _log_error(
 var _log: Object
 var _channel: TagChannel = TagChannel.new()
 var _plan: RLAddon.OnnxPlan
-var _model: GodotRLModel = GodotRLModel.new()
+var _scripts: Dictionary[String, Object] = {}
 
 
 func _initialize() -> void:
@@ -74,14 +76,11 @@ func _process(_delta: float) -> bool:
 		"run":
 			made = _plan.run(given)
 			said["error"] = _plan.error
-		"time":
-			var run: Callable = func() -> void: _plan.run(given)
-			said = {"usec": _time(run, request["seconds"]), "error": _plan.error}
-		"plain":
-			var plain: OnnxPlain = OnnxPlain.new(PackedInt64Array(request["sizes"]))
-			said = {"usec": _time(plain.run, request["seconds"]), "error": ""}
-		_:
-			said.merge(_play(request), true)
+		"ask":
+			var path: String = request["script"]
+			if path not in _scripts:
+				_scripts[path] = (load(path) as GDScript).new()
+			said.merge(_scripts[path].call("answer", request, _plan, given), true)
 	if _log:
 		said["complaints"] = _log.get("errors")
 		_log.set("errors", PackedStringArray())
@@ -105,32 +104,6 @@ func _load(path: String) -> Dictionary:
 	}
 
 
-## What a game would ask of a model.
-func _play(request: Dictionary) -> Dictionary:
-	var found: Variant = null
-	match request["do"]:
-		"open":
-			found = _model.load(request["path"])
-		"predict":
-			found = _model.predict(request["obs"], request["agents"])
-		"work":
-			found = _model.start(request["obs"], request["agents"])
-			found = _model.result() if found else null
-		"act":
-			_model.random.seed = int(request["seed"])
-			found = _model.act(
-				request["obs"], request["space"], request["agents"], request["is_deterministic"]
-			)
-		"reset":
-			_model.reset(request["agent"])
-	return {
-		"error": _model.error,
-		"found": found,
-		"has_memory": _model.has_memory(),
-		"output_size": _model.output_size() if _model.is_loaded() else 0,
-	}
-
-
 func _described(port: RLAddon.OnnxPort) -> Dictionary:
 	return {
 		"name": port.name,
@@ -138,21 +111,6 @@ func _described(port: RLAddon.OnnxPort) -> Dictionary:
 		"dims": Array(port.dims) if port.has_shape else null,
 		"free": port.free,
 	}
-
-
-## The fewest microseconds of a call: what else goes on in the machine only adds.
-func _time(run: Callable, seconds: float) -> float:
-	run.call()
-	var least: float = INF
-	var stop: int = Time.get_ticks_usec() + int(1e6 * seconds)
-	while Time.get_ticks_usec() < stop:
-		# few at once: the shorter, the likelier nothing comes between
-		var runs: int = 1 if least > 100.0 else 5
-		var started: int = Time.get_ticks_usec()
-		for _run: int in runs:
-			run.call()
-		least = minf(least, (Time.get_ticks_usec() - started) / float(runs))
-	return least
 
 
 func _tensors(described: Array, numbers: PackedByteArray) -> Array[RLAddon.OnnxTensor]:
@@ -171,7 +129,7 @@ func _tensors(described: Array, numbers: PackedByteArray) -> Array[RLAddon.OnnxT
 	return found
 
 
-func _answer(said: Dictionary, tensors: Array[RLAddon.OnnxTensor] = []) -> void:
+func _answer(said: Dictionary, tensors: Array[RLAddon.OnnxTensor]) -> void:
 	var described: Array[Dictionary] = []
 	var numbers: PackedByteArray = []
 	for tensor: RLAddon.OnnxTensor in tensors:

@@ -59,6 +59,12 @@ def test_imports_point_one_way() -> None:
     assert not wrong, "\n".join(sorted(set(wrong)))
 
 
+def test_the_package_does_not_need_the_games_tests() -> None:
+    """A wheel may be built without `godot/tests`."""
+    files = [*SOURCES, *paths.PACKAGE.rglob("*.gd")]
+    assert not [path.name for path in files if "res://tests" in path.read_text()]
+
+
 def test_no_import_that_only_posix_has_at_the_top() -> None:
     wrong = []
     for path in SOURCES:

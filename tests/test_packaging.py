@@ -137,7 +137,8 @@ def test_wheel_carries_the_game(dist: Path) -> None:
     layouts = {path.name for path in (ROOT / "godot/tag/layouts").glob("*.json")}
     assert layouts
     assert {f"estragon/_game/tag/layouts/{name}" for name in layouts} <= files
-    assert {"estragon/cli.py", "estragon/godot/project_check.gd"} <= files
+    scripts = {"estragon/godot/project_check.gd", "estragon/onnx/onnx_server.gd"}
+    assert {"estragon/cli.py"} | scripts <= files
     assert {name.split("/")[0] for name in files} == {
         "estragon",
         f"estragon-{estragon.__version__}.dist-info",

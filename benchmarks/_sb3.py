@@ -15,13 +15,10 @@ import estragon.envs  # noqa: F401 - registers the environments
 from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.kernels import prepare
 from estragon.support.errors import UserError
-from estragon.tag.crew import available_cores
+from estragon.support.parallel import available_cores
 from estragon.tag.frozen import CLIP, SHY_OF_JUMPING, moves_in_heading_frame
-from estragon.tag.match import GOING_ON
-from estragon.tag.observation import FORWARD
-from estragon.tag.roles import Role
-from estragon.tag.rules import ACTION_SIZE, load_rules
-from estragon.tag.vector_env import TagVectorEnv
+from estragon.tag.gym_env import TagVectorEnv
+from estragon.tag.rules import ACTION_SIZE, GOING_ON, OBS, Role, load_rules
 
 try:
     from stable_baselines3 import PPO
@@ -144,7 +141,7 @@ class ArenasInHeadingFrame(ArenasAsVecEnv):
         return self.frame.see(observations, self._agents)
 
     def _move(self, actions: np.ndarray) -> np.ndarray:
-        forward = self._many.arenas.observations[:, self._many.me, FORWARD : FORWARD + 2]
+        forward = self._many.arenas.observations[:, self._many.me, OBS.forward : OBS.forward + 2]
         return self.frame.act(actions, forward)
 
 
@@ -277,7 +274,9 @@ class Sb3WithOurs(LearnsOneRole):
         """The policy's own choice, without chance: (rows, 3) float32 for (rows, size) float32."""
         rows = len(observations)
         features = self._frame.see(observations[:, None], np.zeros(rows, dtype=np.int64))
-        return self._frame.act(super().act(features), observations[:, FORWARD : FORWARD + 2])
+        return self._frame.act(
+            super().act(features), observations[:, OBS.forward : OBS.forward + 2]
+        )
 
 
 def faster_threads(config: PPOConfig) -> int:

@@ -10,9 +10,8 @@ import torch
 from estragon.selfplay.config import Task
 from estragon.selfplay.ladder import EVALUATION_SEED
 from estragon.selfplay.opponents import USUAL_BOTS, Rival
-from estragon.tag.matches import play_matches
-from estragon.tag.players import load_player
-from estragon.tag.roles import ROLES, SEEKER
+from estragon.tag.matches import load_player, play_matches
+from estragon.tag.rules import ROLES, SEEKER
 
 STRONG = 0.7
 """The share of its matches against the usual bot that a role has to win."""

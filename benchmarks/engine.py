@@ -10,9 +10,9 @@ import numpy as np
 
 from estragon.judge.bench import Figure
 from estragon.support import paths
+from estragon.support.parallel import available_cores
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import BOTS, Bot
-from estragon.tag.crew import available_cores
 
 HEADLINE = 4096
 GROWTH = (64, 256, 1024, 4096, 8192)

@@ -20,8 +20,7 @@ from estragon.selfplay.threads import Threads, choose_threads
 from estragon.selfplay.trainer import Trainer
 from estragon.support import paths
 from estragon.tag.layout import load_layouts
-from estragon.tag.roles import ROLES, Role
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import ROLES, Role, load_rules
 
 sys.path.insert(0, str(paths.checkout()))
 try:

@@ -115,7 +115,7 @@ def test_an_unexpected_error_is_one_line_too(
     def explode(*_: object) -> None:
         raise RuntimeError("the\nroof\nfell")
 
-    monkeypatch.setattr("estragon.tag.evaluate.EvalTag.evaluate", explode)
+    monkeypatch.setattr("estragon.tag.matches.evaluate", explode)
     assert main(PLAY) == 1
     assert capsys.readouterr().err == (
         "estragon: unexpected RuntimeError: the roof fell (--debug shows where)\n"

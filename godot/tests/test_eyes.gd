@@ -299,7 +299,7 @@ func _compare(
 
 
 func _ray(game: TagMatch, agent: int, ray: int) -> PackedFloat32Array:
-	var first: int = TagEyes.HEAD_SIZE + 3 * ray
+	var first: int = TagObservation.rays + TagObservation.RAY_CHANNELS * ray
 	return game.observations[agent].slice(first, first + 3)
 
 

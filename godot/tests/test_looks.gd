@@ -118,7 +118,7 @@ func test_immunity_pulses() -> void:
 func test_pupils_turn_to_an_opponent_that_is_seen_and_else_ahead() -> void:
 	_build("empty", [0.0, 0.501, 0.0], [4.0, 0.501, 3.0])
 	for sees: bool in [true, false]:
-		_game.observations[0][TagEyes.VISIBLE] = 1.0 if sees else 0.0
+		_game.observations[0][TagObservation.opponent_visible] = 1.0 if sees else 0.0
 		_wait(LONG_SEC)
 		for pupil: MeshInstance3D in _look.agents[0].pupils:
 			var looks: Vector3 = _look.agents[0].cube.basis * pupil.position

@@ -34,7 +34,11 @@ func test_numbers_are_derived_as_documented() -> void:
 	check_near(rules.turn_cos, cos(deg_to_rad(12.0)), 1e-13, "turn_cos")
 	check_near(rules.turn_sin, sin(deg_to_rad(12.0)), 1e-13, "turn_sin")
 	check_near(rules.cone_cos, 0.5, 1e-13, "cone_cos")
-	check_equal(rules.observation_size, TagEyes.HEAD_SIZE + 3 * rules.rays, "observation_size")
+	check_equal(
+		rules.observation_size,
+		TagObservation.rays + TagObservation.RAY_CHANNELS * rules.rays,
+		"observation_size"
+	)
 
 
 func test_the_fan_is_even_from_edge_to_edge() -> void:

@@ -71,7 +71,7 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "estragon.commands.live", "Live", "Godot plays, Python learns, over a WebSocket"
     ),
     ("eval", "tag"): Verb(
-        "estragon.commands.eval_tag", "PlayMatches", "play bots and policies against each other"
+        "estragon.commands.eval_tag", "EvalTag", "play bots and policies against each other"
     ),
     ("eval-episode",): Verb(
         "estragon.commands.eval_episode", "EvalEpisode", "one match: its log and a picture of it"
@@ -110,7 +110,7 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "compare a .onnx file in Godot and in onnxruntime",
         "onnx",
     ),
-    ("parity",): Verb("estragon.tag.parity", "Parity", "the same actions in both engines"),
+    ("parity",): Verb("estragon.commands.parity", "Parity", "the same actions in both engines"),
     ("replay",): Verb(
         "estragon.commands.frames", "ShowReplay", "show a logged match again, in a window"
     ),

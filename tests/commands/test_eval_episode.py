@@ -15,8 +15,7 @@ from estragon.show.film.match import FROM_ABOVE, HOLD_SEC, WIDE
 from estragon.show.trajectories.trajectory import read_trajectory
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import save_policies
-from estragon.tag.roles import ROLES
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import ROLES, load_rules
 from tests.show.staging import footage
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "eval_episode.sh"

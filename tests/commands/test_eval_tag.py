@@ -52,7 +52,7 @@ def test_only_the_first_are_logged(tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--log-at-most", "0"], "--log-at-most: expected 1 or more, got 0"),
+        (["--log-at-most", "0"], "--log-at-most: expected at least 1, got 0"),
         (["--data-root", "/dev/null"], "cannot write /dev/null/trajectories/ep.jsonl"),
     ],
 )

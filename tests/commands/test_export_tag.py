@@ -18,8 +18,7 @@ from estragon.support import paths
 from estragon.support.interrupts import StopRequest
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import load_policy, save_policies
-from estragon.tag.roles import ROLES, Role
-from estragon.tag.rules import Rules, load_rules
+from estragon.tag.rules import ROLES, Role, Rules, load_rules
 from tests.onnx.tag_policies import metadata, policy_in
 from tests.selfplay.staging import CONFIG, CPU, STEPS_PER_UPDATE, Onlooker, short_rules, task_of
 

@@ -17,8 +17,7 @@ from estragon.godot.project import import_project
 from estragon.support import paths
 from estragon.tag.layout import load_layouts
 from estragon.tag.matches import Outcomes, play_matches
-from estragon.tag.roles import Role
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import Role, load_rules
 from tests.envs.exporting import can_export, environment, export_game
 from tests.onnx.tag_policies import policy_in
 from tests.prove import Recorder

@@ -15,8 +15,7 @@ import pytest
 from estragon.cli import main
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.observation import FORWARD
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import OBS, load_rules
 
 KEYS = {"name", "value", "unit", "arenas", "agents", "repeat", "note"}
 TRAINING = [
@@ -136,7 +135,7 @@ def test_stable_baselines_sees_and_moves_as_our_policy_does() -> None:
     scores = policy.scores(seen)
     picks = np.stack([scores[:, :-2].argmax(axis=1), scores[:, -2] > 0.0], axis=1).astype(np.int64)
     assert len(set(picks[:, 0])) > 1
-    actions = frame.act(picks, seen[:, FORWARD : FORWARD + 2])
+    actions = frame.act(picks, seen[:, OBS.forward : OBS.forward + 2])
     np.testing.assert_allclose(actions, policy.act(seen), atol=1e-6)
 
 

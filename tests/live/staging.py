@@ -18,9 +18,10 @@ from websockets.sync.client import ClientConnection, connect
 
 from estragon.live.brain import Ask, Decision, Experience, Hello
 from estragon.live.desk import Brains
-from estragon.live.frames import HEADER, TERMS
+from estragon.live.frames import HEADER
 from estragon.live.limits import Limits
 from estragon.live.server import LiveServer
+from estragon.tag.rules import TERMS
 
 SIZE = 5
 """Of observations in tests that do not need ours."""
@@ -167,7 +168,7 @@ def results(arenas: int = 3, ended: Sequence[int] = (), size: int = SIZE) -> dic
     ends = np.isin(np.arange(arenas), ended).astype("i1")
     return {
         "rewards": np.arange(2.0 * arenas, dtype="<f4").reshape(arenas, 2),
-        "terms": np.arange(2.0 * TERMS * arenas, dtype="<f8").reshape(arenas, 2, TERMS),
+        "terms": np.arange(2.0 * len(TERMS) * arenas, dtype="<f8").reshape(arenas, 2, len(TERMS)),
         "distances": np.arange(1.0 * arenas, dtype="<f8"),
         "ticks": np.arange(arenas, dtype="<i4"),
         "ends": ends,

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.roles import Role
+from estragon.tag.rules import Role
 from tests.live.staging import (
     PATIENCE_SEC,
     SIZE,

@@ -6,8 +6,7 @@ import pytest
 from estragon.live.brain import Ask, Decision
 from estragon.live.brains import PolicyBrain, RandomBrain
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.roles import ROLES, Role
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import ROLES, Role, load_rules
 
 RULES = load_rules()
 SIZE = RULES.observation.size

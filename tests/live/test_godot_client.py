@@ -21,7 +21,7 @@ from estragon.live.brain import Decision
 from estragon.live.desk import Brains
 from estragon.live.server import LiveServer
 from estragon.support import paths
-from estragon.tag.rewards import TERMS
+from estragon.tag.rules import TERMS
 from tests.godot.staging import until
 from tests.live.old_server import OldServer
 from tests.live.planted import SCENE, PlantedBrain

@@ -20,8 +20,7 @@ from estragon.selfplay.rollout import Batch, Players
 from estragon.selfplay.tally import Episodes, Tally
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas, Results
-from estragon.tag.roles import HIDER, ROLES, SEEKER
-from estragon.tag.rules import Rules
+from estragon.tag.rules import HIDER, ROLES, SEEKER, Rules
 from tests.selfplay.staging import (
     CONFIG,
     CPU,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from estragon.selfplay.checkpoint import TagRun
-from estragon.tag.evaluate import wilson_interval
+from estragon.tag.matches import wilson_interval
 from estragon.tag.rules import load_rules
 from tests.live.staging import ESTRAGON, Command
 from tests.live.storm import resident_mb, weather

@@ -12,8 +12,7 @@ from estragon.live.brain import Decision
 from estragon.live.learning import LearningBrain
 from estragon.selfplay.policy import Policy
 from estragon.selfplay.rollout import Batch
-from estragon.tag.roles import HIDER, SEEKER
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import HIDER, SEEKER, load_rules
 from tests.godot.staging import until
 from tests.live.planted import SCENE, ids_of, planted_rewards
 from tests.live.staging import PATIENCE_SEC, serving

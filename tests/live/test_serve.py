@@ -18,8 +18,7 @@ from packaging.utils import canonicalize_name
 from estragon.cli import main
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import save_policies
-from estragon.tag.roles import ROLES, Role
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import ROLES, Role, load_rules
 from tests.live.staging import ESTRAGON, PATIENCE_SEC, ROOT, Command, Game, serving
 
 RULES = load_rules()

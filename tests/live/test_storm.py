@@ -7,8 +7,7 @@ import pytest
 
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import save_policies
-from estragon.tag.roles import ROLES
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import ROLES, load_rules
 from tests.live.staging import ESTRAGON, Command
 from tests.live.storm import SteadyGame, weather
 from tests.prove import Recorder

@@ -12,8 +12,7 @@ from estragon.onnx.tag_graph import OPSET, tag_model
 from estragon.support.errors import UserError
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts
-from estragon.tag.roles import ROLES, Role
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import ROLES, Role, load_rules
 from tests.onnx.tag_policies import metadata, policy_in
 
 RULES = load_rules()

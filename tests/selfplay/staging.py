@@ -19,8 +19,7 @@ from estragon.selfplay.trainer import Trainer
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts
-from estragon.tag.roles import ROLES, Role
-from estragon.tag.rules import Rules, load_rules
+from estragon.tag.rules import ROLES, Role, Rules, load_rules
 from tests.tag.staging import with_episode
 
 CPU = torch.device("cpu")

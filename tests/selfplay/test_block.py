@@ -9,8 +9,7 @@ from estragon.selfplay.policy import Policy
 from estragon.selfplay.rivals import PolicyRival
 from estragon.selfplay.rollout import SAMPLED_EVERY, Players
 from estragon.tag.arenas import Results
-from estragon.tag.roles import HIDER, SEEKER
-from estragon.tag.rules import Rules
+from estragon.tag.rules import HIDER, SEEKER, Rules
 from tests.selfplay.staging import CONFIG, beginners, block_of, short_rules, task_of
 
 DECISIONS = CONFIG.horizon

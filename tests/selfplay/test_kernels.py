@@ -21,8 +21,7 @@ from estragon.selfplay.policy import Policy
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import CLIP, FrozenPolicy, moves_in_heading_frame
-from estragon.tag.match import GOING_ON, TAGGED, TIMED_OUT
-from estragon.tag.rewards import TERMS
+from estragon.tag.rules import GOING_ON, TAGGED, TERMS, TIMED_OUT
 from tests.selfplay.staging import LAYOUTS, beginners, observations, short_rules
 
 RULES = short_rules()

@@ -13,7 +13,7 @@ from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts
 from estragon.tag.matches import play_matches
-from estragon.tag.roles import Role
+from estragon.tag.rules import Role
 from tests.selfplay.staging import LAYOUTS, short_rules, stage_of
 
 RULES = short_rules(seconds=2.0)

@@ -16,9 +16,7 @@ from estragon.selfplay.metrics import COLUMNS, Board, Table, row_of
 from estragon.show.charts.table import read_table
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
-from estragon.tag.match import GOING_ON
-from estragon.tag.rewards import TERMS
-from estragon.tag.roles import ROLES
+from estragon.tag.rules import GOING_ON, ROLES, TERMS
 from tests.selfplay.staging import short_rules, task_of, trainer_of
 
 CONTRACT = [

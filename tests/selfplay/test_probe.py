@@ -6,7 +6,7 @@ import pytest
 
 from estragon.selfplay.probe import probe
 from estragon.tag.policy_files import save_policies
-from estragon.tag.roles import Role
+from estragon.tag.rules import Role
 from tests.selfplay.staging import CONFIG, beginners, short_rules, task_of
 
 STEPS = 600

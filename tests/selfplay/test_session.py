@@ -21,7 +21,7 @@ from estragon.show.charts.draw import draw_charts
 from estragon.support.errors import UserError
 from estragon.support.interrupts import StopRequest
 from estragon.tag.policy_files import load_policies, save_policies
-from estragon.tag.roles import ROLES
+from estragon.tag.rules import ROLES
 from tests.selfplay.staging import (
     CONFIG,
     CPU,

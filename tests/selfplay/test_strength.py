@@ -15,11 +15,9 @@ from estragon.selfplay.policy import Policy
 from estragon.selfplay.rivals import PolicyRival
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.matches import Outcomes, Team, play_matches, play_teams
-from estragon.tag.players import Player
+from estragon.tag.matches import Outcomes, Player, Team, play_matches, play_teams
 from estragon.tag.policy_files import load_policies, load_policy
-from estragon.tag.roles import ROLES, Role
-from estragon.tag.rules import Rules, load_rules
+from estragon.tag.rules import ROLES, Role, Rules, load_rules
 from tests.prove import Recorder, run_folder
 
 MATCHES = 2000

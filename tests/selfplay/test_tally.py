@@ -6,7 +6,7 @@ import pytest
 from estragon.selfplay.opponents import Sides
 from estragon.selfplay.tally import Episodes, Tally
 from estragon.support.errors import UserError
-from estragon.tag.rewards import TERMS
+from estragon.tag.rules import TERMS
 from tests.selfplay.test_kernels import decisions_of
 
 COUNT = 24

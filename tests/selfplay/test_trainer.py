@@ -11,9 +11,8 @@ from estragon.selfplay.config import Task
 from estragon.selfplay.trainer import Trainer
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
-from estragon.tag.match import GOING_ON
 from estragon.tag.policy_files import save_policies
-from estragon.tag.roles import HIDER, SEEKER
+from estragon.tag.rules import GOING_ON, HIDER, SEEKER
 from tests.selfplay.staging import (
     CONFIG,
     STEPS_PER_UPDATE,

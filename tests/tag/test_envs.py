@@ -12,11 +12,10 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 import estragon.envs  # noqa: F401
 from estragon.support.errors import UserError
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.gym_env import TagEnv
+from estragon.tag.gym_env import TagEnv, TagVectorEnv
 from estragon.tag.parallel_env import TagParallelEnv
 from estragon.tag.policy_files import save_policies
 from estragon.tag.rules import load_rules
-from estragon.tag.vector_env import TagVectorEnv
 
 IDS = ["Estragon/TagSeeker-v0", "Estragon/TagHider-v0"]
 MANY = 128

@@ -7,9 +7,8 @@ import pytest
 
 from estragon.cli import main
 from estragon.tag.bots import Bot
-from estragon.tag.evaluate import EvalTag, wilson_interval
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.matches import play_matches
+from estragon.tag.matches import evaluate, play_matches, wilson_interval
 from estragon.tag.policy_files import save_policies
 from estragon.tag.rules import load_rules
 
@@ -49,12 +48,12 @@ def test_policy_files_can_play_each_other(tmp_path: Path) -> None:
     seeker, hider = tmp_path / "seeker.npz", tmp_path / "hider.npz"
     save_policies(seeker, {"seeker": FrozenPolicy.untrained(rules, "seeker", seed=1)}, rules)
     save_policies(hider, {"hider": FrozenPolicy.untrained(rules, "hider", seed=2)}, rules)
-    result = EvalTag(seeker=str(seeker), hider=str(hider), episodes=50).evaluate()
+    result = evaluate(str(seeker), str(hider), rules=rules, episodes=50)
     assert result["seeker_win_rate"] < 0.6
 
 
 def test_transfer_rules_last_the_whole_time() -> None:
-    result = EvalTag("bot:chaser", "bot:evader", rules="transfer", episodes=100).evaluate()
+    result = evaluate("bot:chaser", "bot:evader", rules=load_rules(rules="transfer"), episodes=100)
     assert result["mean_seconds"] == 10.0
     assert result["rules"] == "transfer"
 

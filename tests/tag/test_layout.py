@@ -8,11 +8,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from estragon.commands.layout import draw_layout
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas
-from estragon.tag.layout import Layout, layout_names, load_layout, load_layouts
-from estragon.tag.random_layout import random_layout
+from estragon.tag.layout import (
+    Layout,
+    draw_layout,
+    layout_names,
+    load_layout,
+    load_layouts,
+    random_layout,
+)
 from estragon.tag.rules import load_rules
 from estragon.tag.state import vectors
 

@@ -11,7 +11,8 @@ from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.show.trajectories.trajectory import read_trajectory
 from estragon.support import paths
-from estragon.tag.evaluate import EvalTag
+from estragon.tag import matches
+from estragon.tag.rules import load_rules
 from tests.show.logged_matches import records
 
 TIMEOUT_SEC = 120.0
@@ -81,5 +82,5 @@ def test_godot_does_not_log_what_python_plays_and_logs(
 ) -> None:
     monkeypatch.setenv("AI_LOG_TRAJECTORIES", "1")
     monkeypatch.setenv("AI_DATA_ROOT", str(tmp_path))
-    EvalTag("bot:chaser", "bot:random", engine="godot", episodes=1).evaluate()
+    matches.evaluate("bot:chaser", "bot:random", rules=load_rules(), engine="godot", episodes=1)
     assert list(tmp_path.iterdir()) == []

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
@@ -12,13 +12,12 @@ import pytest
 from estragon.cli import main
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import BOTS, Bot
-from estragon.tag.evaluate import EvalTag
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.godot_arenas import GodotArenas
 from estragon.tag.layout import layout_names, load_layouts
-from estragon.tag.match import GOING_ON
-from estragon.tag.parity import Parity, summarise
-from estragon.tag.rules import Rules, load_rules
+from estragon.tag.matches import EngineName, evaluate, play_batches, play_matches
+from estragon.tag.parity import compare_engines, summarise
+from estragon.tag.rules import GOING_ON, Rules, load_rules
 from tests.prove import Recorder
 
 ARENAS = 32
@@ -37,18 +36,39 @@ LAYOUTS = ",".join([*layout_names(), RANDOM])
 LEAST_EPISODES = 3
 
 
-@pytest.fixture(scope="module", params=[("seek", "default"), ("transfer", "classic")], ids="-".join)
-def played(request: pytest.FixtureRequest) -> dict[str, list[dict[str, Any]]]:
-    """Episodes on all layouts from one Godot process, by the layout that they drew."""
-    rules, rewards = request.param
-    parity = Parity(episodes=2 * ARENAS, layout=LAYOUTS, rules=rules, rewards=rewards, seed=7)
+def opened(rules: Rules, layout: str, seed: int, count: int = ARENAS) -> GodotArenas:
+    return GodotArenas(count, rules=rules, layouts=load_layouts(layout, rules), seed=seed)
+
+
+def compared(
+    godot: GodotArenas, episodes: int = ARENAS, embedded: type[Arenas] = Arenas
+) -> list[dict[str, Any]]:
+    """Episodes in a Godot that is already running, beside an embedded engine of the same game."""
+    ours = embedded(godot.count, rules=godot.rules, layout=godot.layouts, seed=godot.seed)
+    return compare_engines(ours, godot, episodes)[0]
+
+
+@pytest.fixture(scope="module")
+def godot() -> Iterator[GodotArenas]:
+    """One Godot for all tests of the default rules."""
+    with opened(load_rules(), LAYOUTS, seed=7) as arenas:
+        yield arenas
+
+
+@pytest.fixture(scope="module", params=["seek", "transfer"])
+def played(request: pytest.FixtureRequest, godot: GodotArenas) -> dict[str, list[dict[str, Any]]]:
+    """Episodes on all layouts, by the layout that they drew."""
+    if request.param == "seek":
+        found = compared(godot, 2 * ARENAS)
+        assert {record["outcome"] for record in found} == {"tag", "timeout"}
+    else:
+        rules = load_rules(rules="transfer", rewards="classic")
+        with opened(rules, LAYOUTS, seed=7) as other:
+            found = compared(other, 2 * ARENAS)
     records: dict[str, list[dict[str, Any]]] = {}
-    for record in parity.compare()[0]:
+    for record in found:
         name = RANDOM if record["layout"].startswith("random") else record["layout"]
         records.setdefault(name, []).append(record)
-    if rules == "seek":
-        outcomes = {record["outcome"] for group in records.values() for record in group}
-        assert outcomes == {"tag", "timeout"}
     return records
 
 
@@ -71,7 +91,8 @@ def test_spawning_at_the_far_points_is_identical(tmp_path: Path) -> None:
     """A corridor in which hardly any drawn place is free."""
     corridor = tmp_path / "corridor.json"
     corridor.write_text('{"boxes": [{"at_m": [0.0, 0.7], "size_m": [20.0, 2.8, 18.6]}]}')
-    records, _ = Parity(episodes=16, layout=str(corridor), seed=3).compare()
+    with opened(load_rules(), str(corridor), seed=3, count=16) as corridors:
+        records = compared(corridors, 16)
     assert all(record["identical"] for record in records)
 
 
@@ -81,8 +102,8 @@ def test_spawning_at_the_far_points_is_identical(tmp_path: Path) -> None:
 def test_two_hundred_episodes_on_every_layout(
     layout: str, rules: str, record_result: Recorder
 ) -> None:
-    parity = Parity(episodes=224, layout=layout, rules=rules, seed=11)
-    summary = summarise(parity.compare()[0])
+    with opened(load_rules(rules=rules), layout, seed=11) as arenas:
+        summary = summarise(compared(arenas, 224))
     assert summary["share_within_1mm"] == summary["outcome_agreement"] == 1.0
     assert summary["ray_agreement"] == summary["reward_agreement"] == 1.0
     record_result(
@@ -117,34 +138,26 @@ class Faster(Arenas):
 class OneBitOff(Arenas):
     """An embedded engine that puts one agent of one arena a single bit beside its place."""
 
-    def reset(self, seed: int | None = None) -> np.ndarray:
-        super().reset(seed)
+    def reset(self, seed: int | None = None, *, first_arena: int | None = None) -> np.ndarray:
+        super().reset(seed, first_arena=first_arena)
         self.agents["x"][1, 0] = np.nextafter(self.agents["x"][1, 0], np.inf)
         return self._observe()
 
 
-def test_the_comparison_sees_other_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estragon.tag.arenas.Arenas", Faster)
-    summary = summarise(Parity(episodes=4, arenas=4, seed=1).compare()[0])
+def test_the_comparison_sees_other_rules(godot: GodotArenas) -> None:
+    summary = summarise(compared(godot, embedded=Faster))
     assert summary["share_identical"] == 0.0
     assert summary["share_within_1mm"] < 1.0
     assert summary["worst_error_m"] > 0.001
     assert summary["reward_agreement"] < 1.0
 
 
-def test_the_comparison_sees_a_single_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estragon.tag.arenas.Arenas", OneBitOff)
-    records, _ = Parity(episodes=2, arenas=2, layout="empty", seed=1).compare()
-    assert [record["identical"] for record in records] == [True, False]
-    assert records[1]["first_difference_tick"] == 0
-    assert records[1]["worst_error_m"] > 0.0
-
-
-@pytest.fixture(scope="module")
-def godot() -> Iterator[GodotArenas]:
-    rules = load_rules()
-    with GodotArenas(ARENAS, rules=rules, layouts=load_layouts(LAYOUTS, rules), seed=3) as arenas:
-        yield arenas
+def test_the_comparison_sees_a_single_bit(godot: GodotArenas) -> None:
+    records = compared(godot, embedded=OneBitOff)
+    different = [record for record in records if not record["identical"]]
+    assert [record["episode"] for record in different] == [1]
+    assert different[0]["first_difference_tick"] == 0
+    assert different[0]["worst_error_m"] > 0.0
 
 
 def test_a_policy_plays_the_same_match_in_both(godot: GodotArenas) -> None:
@@ -152,7 +165,7 @@ def test_a_policy_plays_the_same_match_in_both(godot: GodotArenas) -> None:
     rules = load_rules()
     seeker = FrozenPolicy.untrained(rules, "seeker", seed=1)
     hider = FrozenPolicy.untrained(rules, "hider", seed=2)
-    embedded = Arenas(ARENAS, rules=rules, layout=LAYOUTS, seed=3)
+    embedded = Arenas(ARENAS, rules=rules, layout=LAYOUTS, seed=7)
     engines: list[tuple[Arenas | GodotArenas, np.ndarray]] = [
         (embedded, embedded.reset()),
         (godot, godot.reset()),
@@ -181,7 +194,7 @@ def test_a_policy_plays_the_same_match_in_both(godot: GodotArenas) -> None:
 
 
 def test_episodes_that_restart_go_on_alike(godot: GodotArenas) -> None:
-    embedded = Arenas(ARENAS, layout=LAYOUTS, seed=3)
+    embedded = Arenas(ARENAS, layout=LAYOUTS, seed=7)
     embedded.reset()
     godot.reset()
     random = np.random.default_rng(0)
@@ -217,30 +230,35 @@ def test_a_bot_does_the_same_in_both(godot: GodotArenas, name: str) -> None:
     )
 
 
-def test_matches_end_the_same_in_both() -> None:
-    assert_same_strength("bot:chaser", "bot:evader", LAYOUTS, matches=40)
+def test_matches_end_the_same_in_both(godot: GodotArenas) -> None:
+    rules = godot.rules
+    players = Bot("chaser", rules), Bot("evader", rules)
+    ours = play_matches(*players, 40, rules=rules, layouts=LAYOUTS, seed=7)
+    for one, other in zip(ours, play_batches(godot, *players, 40), strict=True):
+        assert np.array_equal(one, other)
 
 
 @pytest.mark.prove
 @pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])
 def test_a_thousand_matches_of_bots_on_every_layout(layout: str, record_result: Recorder) -> None:
-    rates = {
-        hider: assert_same_strength("bot:chaser", f"bot:{hider}", layout, matches=500)
-        for hider in ("evader", "random")
-    }
+    rates = {}
+    for hider in ("evader", "random"):
+        embedded, godot = (
+            evaluate(
+                "bot:chaser",
+                f"bot:{hider}",
+                rules=load_rules(),
+                engine=engine,
+                layout=layout,
+                episodes=500,
+                seed=4,
+            )
+            for engine in get_args(EngineName)
+        )
+        assert {**embedded, "engine": "godot"} == godot
+        rates[hider] = embedded["seeker_win_rate"]
     told = ", ".join(f"{hider} in {rate:.1%}" for hider, rate in rates.items())
     record_result(
         f"the same strength in both engines: {layout}",
         f"500 matches each, the same ones embedded and in Godot: the chaser tags {told}",
     )
-
-
-def assert_same_strength(seeker: str, hider: str, layout: str, matches: int) -> float:
-    """Both engines play the same matches to the same ends; returns how often the seeker wins."""
-    embedded, godot = (
-        EvalTag(seeker, hider, engine=engine, layout=layout, episodes=matches, seed=4).evaluate()
-        for engine in ("embedded", "godot")
-    )
-    assert {**embedded, "engine": "godot"} == godot
-    rate: float = embedded["seeker_win_rate"]
-    return rate

@@ -20,10 +20,9 @@ from estragon.support.errors import UserError
 from estragon.tag import policy_files
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.players import load_player
+from estragon.tag.matches import load_player
 from estragon.tag.policy_files import LARGEST_FILE, load_policies, load_policy, save_policies
-from estragon.tag.roles import ROLES, Role
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import ROLES, Role, load_rules
 
 RULES = load_rules()
 SUFFIXES = (".npz", ".pt")

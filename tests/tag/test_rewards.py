@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from estragon.tag.arenas import Arenas
-from estragon.tag.rewards import TERMS
-from estragon.tag.rules import Rules, load_rules
+from estragon.tag.rules import TERMS, Rules, load_rules
 from tests.tag.staging import command, place, staged, tick_rules
 
 DEFAULT, CLASSIC = tick_rules(), tick_rules(rewards="classic")
@@ -20,7 +19,7 @@ def terms(arenas: Arenas, actions: np.ndarray) -> list[dict[str, float]]:
 
 def weighted(rules: Rules, **weights: float) -> Rules:
     """Rules with some weights of the default profile changed."""
-    profile = msgspec.structs.replace(rules.reward_profiles["default"], **weights)
+    profile = {**rules.reward_profiles["default"], **weights}
     return msgspec.structs.replace(rules, reward_profiles={"default": profile}, rewards="default")
 
 

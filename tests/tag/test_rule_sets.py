@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estragon.tag.arenas import Arenas
-from estragon.tag.match import GOING_ON, TAGGED, TIMED_OUT
+from estragon.tag.rules import GOING_ON, TAGGED, TIMED_OUT
 from tests.tag.staging import command, field, place, staged, tick_rules, with_episode
 
 SEEK, TRANSFER = tick_rules(rules="seek"), tick_rules(rules="transfer")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from estragon.support import paths
 from estragon.support.errors import UserError
+from estragon.support.files import read_json
 from estragon.tag.layout import Layout, load_layout
 from estragon.tag.rules import load_rules
-from estragon.tag.schema import read_json
 
 RULES = load_rules()
 ANYTHING = st.recursive(

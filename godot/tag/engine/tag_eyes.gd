@@ -2,14 +2,13 @@ class_name TagEyes
 extends RefCounted
 ## What an agent sees: a level fan of rays and one aimed ray, exactly as docs/physics.md says.
 
+## Numbers of a box in `_solids`.
+enum Solid { LOW_X, HIGH_X, LOW_Y, HIGH_Y, LOW_Z, HIGH_Z }
+
 ## Smallest component of a ray's direction.
 const TINY: float = 1.0 / 1000000000.0
 ## Far above rounding: what is farther than this outside the fan is not seen.
 const OUTSIDE_M: float = 0.000001
-const HEAD_SIZE: int = 18
-## Where an observation says whether the opponent is seen.
-const VISIBLE: int = 13
-## Numbers of a box in `_solids`: low and high along x, y and z.
 const SOLID_SIZE: int = 6
 
 ## Distance to the nearest solid and to the opponent along each ray, INF where there is none.
@@ -99,14 +98,14 @@ func cast_fan(agent: TagAgent, other: TagAgent) -> void:
 	var right_z: float = forward_z * _fan_sin[edge] - forward_x * _fan_cos[edge]
 	var left_least: float = left_x * x + left_z * z - OUTSIDE_M
 	var right_least: float = right_x * x + right_z * z - OUTSIDE_M
-	var left_at: int = 1 if left_x > 0.0 else 0
-	var left_at_z: int = 5 if left_z > 0.0 else 4
-	var right_at: int = 1 if right_x > 0.0 else 0
-	var right_at_z: int = 5 if right_z > 0.0 else 4
+	var left_at: int = Solid.HIGH_X if left_x > 0.0 else Solid.LOW_X
+	var left_at_z: int = Solid.HIGH_Z if left_z > 0.0 else Solid.LOW_Z
+	var right_at: int = Solid.HIGH_X if right_x > 0.0 else Solid.LOW_X
+	var right_at_z: int = Solid.HIGH_Z if right_z > 0.0 else Solid.LOW_Z
 	for base: int in range(0, _opponent + 1, SOLID_SIZE):
 		if (
-			y < _solids[base + 2]
-			or y > _solids[base + 3]
+			y < _solids[base + Solid.LOW_Y]
+			or y > _solids[base + Solid.HIGH_Y]
 			or left_x * _solids[base + left_at] + left_z * _solids[base + left_at_z] < left_least
 			or (
 				right_x * _solids[base + right_at] + right_z * _solids[base + right_at_z]
@@ -116,9 +115,9 @@ func cast_fan(agent: TagAgent, other: TagAgent) -> void:
 			continue
 		_cast_at(
 			_solids[base] - x,
-			_solids[base + 1] - x,
-			_solids[base + 4] - z,
-			_solids[base + 5] - z,
+			_solids[base + Solid.HIGH_X] - x,
+			_solids[base + Solid.LOW_Z] - z,
+			_solids[base + Solid.HIGH_Z] - z,
 			forward_x,
 			forward_z,
 			body if base == _opponent else wall
@@ -145,15 +144,15 @@ func sees(agent: TagAgent, other: TagAgent) -> bool:
 	# a box that one axis alone shows to be behind either end is not in between
 	for base: int in range(0, _opponent, SOLID_SIZE):
 		var near: float = (_solids[base] - x) / along_x
-		var far: float = (_solids[base + 1] - x) / along_x
+		var far: float = (_solids[base + Solid.HIGH_X] - x) / along_x
 		if along_x < 0.0:
 			var swapped: float = near
 			near = far
 			far = swapped
 		if far < 0.0 or near > 1.0:
 			continue
-		var near_z: float = (_solids[base + 4] - z) / along_z
-		var far_z: float = (_solids[base + 5] - z) / along_z
+		var near_z: float = (_solids[base + Solid.LOW_Z] - z) / along_z
+		var far_z: float = (_solids[base + Solid.HIGH_Z] - z) / along_z
 		if along_z < 0.0:
 			var swapped: float = near_z
 			near_z = far_z
@@ -162,8 +161,8 @@ func sees(agent: TagAgent, other: TagAgent) -> bool:
 			continue
 		near = near if near > near_z else near_z
 		far = far if far < far_z else far_z
-		var near_y: float = (_solids[base + 2] - y) / along_y
-		var far_y: float = (_solids[base + 3] - y) / along_y
+		var near_y: float = (_solids[base + Solid.LOW_Y] - y) / along_y
+		var far_y: float = (_solids[base + Solid.HIGH_Y] - y) / along_y
 		if along_y < 0.0:
 			var swapped: float = near_y
 			near_y = far_y
@@ -335,17 +334,17 @@ func _put_opponent(other: TagAgent) -> void:
 	var y: float = other.y
 	var z: float = other.z
 	_solids[_opponent] = x - _half
-	_solids[_opponent + 1] = x + _half
-	_solids[_opponent + 2] = y - _half
-	_solids[_opponent + 3] = y + _half
-	_solids[_opponent + 4] = z - _half
-	_solids[_opponent + 5] = z + _half
+	_solids[_opponent + Solid.HIGH_X] = x + _half
+	_solids[_opponent + Solid.LOW_Y] = y - _half
+	_solids[_opponent + Solid.HIGH_Y] = y + _half
+	_solids[_opponent + Solid.LOW_Z] = z - _half
+	_solids[_opponent + Solid.HIGH_Z] = z + _half
 
 
 func _write_rays(out: PackedFloat32Array) -> bool:
 	var visible: bool = false
 	var eye_range: float = _eye_range
-	var place: int = HEAD_SIZE
+	var place: int = TagObservation.rays
 	for ray: int in _rays:
 		var solid: float = wall[ray]
 		var opponent: float = body[ray]
@@ -362,7 +361,7 @@ func _write_rays(out: PackedFloat32Array) -> bool:
 			out[place] = 1.0
 			out[place + 1] = 0.0
 			out[place + 2] = 0.0
-		place += 3
+		place += TagObservation.RAY_CHANNELS
 	return visible
 
 
@@ -372,22 +371,26 @@ func _write_head(
 	var metres: float = _rules.position_scale
 	var pace: float = _rules.velocity_scale
 	var limit: float = _rules.limit_ticks
-	out[0] = agent.x / metres
-	out[1] = agent.y / metres
-	out[2] = agent.z / metres
-	out[3] = agent.velocity_x / pace
-	out[4] = agent.velocity_y / pace
-	out[5] = agent.velocity_z / pace
-	out[6] = agent.forward_x
-	out[7] = agent.forward_z
-	out[8] = 1.0 if is_seeker else 0.0
-	out[9] = 0.0 if is_seeker else 1.0
-	out[10] = 1.0 if agent.on_floor else 0.0
-	out[11] = 1.0 if agent.immune_ticks > 0 else 0.0
-	out[12] = (_rules.limit_ticks - tick) / limit
-	out[VISIBLE] = 1.0 if visible else 0.0
+	var at: int = TagObservation.position
+	out[at] = agent.x / metres
+	out[at + 1] = agent.y / metres
+	out[at + 2] = agent.z / metres
+	at = TagObservation.velocity
+	out[at] = agent.velocity_x / pace
+	out[at + 1] = agent.velocity_y / pace
+	out[at + 2] = agent.velocity_z / pace
+	at = TagObservation.forward
+	out[at] = agent.forward_x
+	out[at + 1] = agent.forward_z
+	out[TagObservation.is_seeker] = 1.0 if is_seeker else 0.0
+	out[TagObservation.is_hider] = 0.0 if is_seeker else 1.0
+	out[TagObservation.on_floor] = 1.0 if agent.on_floor else 0.0
+	out[TagObservation.immune] = 1.0 if agent.immune_ticks > 0 else 0.0
+	out[TagObservation.time_left] = (_rules.limit_ticks - tick) / limit
+	out[TagObservation.opponent_visible] = 1.0 if visible else 0.0
 	var known: bool = agent.seen_tick >= 0
-	out[14] = (agent.seen_x - agent.x) / metres if known else 0.0
-	out[15] = (agent.seen_y - agent.y) / metres if known else 0.0
-	out[16] = (agent.seen_z - agent.z) / metres if known else 0.0
-	out[17] = (tick - agent.seen_tick) / limit if known else 1.0
+	at = TagObservation.last_seen_relative
+	out[at] = (agent.seen_x - agent.x) / metres if known else 0.0
+	out[at + 1] = (agent.seen_y - agent.y) / metres if known else 0.0
+	out[at + 2] = (agent.seen_z - agent.z) / metres if known else 0.0
+	out[TagObservation.last_seen_age] = (tick - agent.seen_tick) / limit if known else 1.0

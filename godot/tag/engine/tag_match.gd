@@ -9,18 +9,6 @@ const FIRST_TRIES: int = 16
 const SECOND_TRIES: int = 64
 const FACING_TRIES: int = 32
 const FLOOR_STEPS: int = 80
-## Reward terms, in the order in which they are summed.
-const TERMS: Array[String] = [
-	"distance",
-	"time",
-	"survival",
-	"tag",
-	"timeout",
-	"high_ground",
-	"jump_near",
-	"wall",
-	"speed",
-]
 
 var rules: TagRules
 var layouts: Array[TagLayout]
@@ -55,6 +43,8 @@ var _distance_before: float = 0.0
 var _ticks_left: int = 0
 var _near_jumps: int = 0
 var _tags: Array[int] = [0, 0]
+## Where each reward term is in `terms`.
+var _term_index: Dictionary[String, int] = TagRules.reward_terms()
 
 
 func _init(
@@ -77,7 +67,7 @@ func _init(
 		_eyes.append(TagEyes.new(rules, layout))
 	for i: int in 2:
 		observations[i].resize(rules.observation_size)
-		terms[i].resize(TERMS.size())
+		terms[i].resize(_term_index.size())
 
 
 ## Begin an episode and look.
@@ -273,25 +263,25 @@ func _fill_terms(i: int, progress: float) -> void:
 	var verdict: int = 0
 	if end == End.TIMED_OUT and winner != NOBODY:
 		verdict = 1 if winner == i else -1
+	var at: Dictionary[String, int] = _term_index
 	var row: PackedFloat64Array = terms[i]
-	row[0] = weights["distance_reward_scale"] * (progress if hunts else -progress)
-	row[1] = weights["seeker_time_penalty"] if hunts else 0.0
-	row[2] = 0.0 if hunts else weights["runner_survival_bonus"]
-	row[3] = (weights["win_bonus"] if tags > 0 else weights["tagged_penalty"]) * tags
-	row[4] = (
-		(weights["timeout_hider_bonus"] if verdict > 0 else weights["timeout_seeker_penalty"])
-		* verdict
+	row[at.distance] = weights.distance_reward_scale * (progress if hunts else -progress)
+	row[at.time] = weights.seeker_time_penalty if hunts else 0.0
+	row[at.survival] = 0.0 if hunts else weights.runner_survival_bonus
+	row[at.tag] = (weights.win_bonus if tags > 0 else weights.tagged_penalty) * tags
+	row[at.timeout] = (
+		(weights.timeout_hider_bonus if verdict > 0 else weights.timeout_seeker_penalty) * verdict
 	)
-	var stands_high: bool = agent.on_floor and agent.y > weights["high_ground_y_m"]
-	row[5] = weights["high_ground_bonus"] if stands_high and not hunts else 0.0
-	row[6] = weights["jump_near_bonus"] * _near_jumps if hunts else 0.0
+	var stands_high: bool = agent.on_floor and agent.y > weights.high_ground_y_m
+	row[at.high_ground] = weights.high_ground_bonus if stands_high and not hunts else 0.0
+	row[at.jump_near] = weights.jump_near_bonus * _near_jumps if hunts else 0.0
 	var room_x: float = rules.stop_x - absf(agent.x)
 	var room_z: float = rules.stop_z - absf(agent.z)
-	var near_wall: bool = (room_x if room_x < room_z else room_z) < weights["wall_near_m"]
-	row[7] = -weights["wall_penalty"] if near_wall else 0.0
-	row[8] = 0.0
-	if weights["speed_bonus"] > 0.0:
+	var near_wall: bool = (room_x if room_x < room_z else room_z) < weights.wall_near_m
+	row[at.wall] = -weights.wall_penalty if near_wall else 0.0
+	row[at.speed] = 0.0
+	if weights.speed_bonus > 0.0:
 		var x: float = agent.velocity_x
 		var z: float = agent.velocity_z
-		row[8] = weights["speed_bonus"] * (sqrt(x * x + z * z) / rules.speed)
+		row[at.speed] = weights.speed_bonus * (sqrt(x * x + z * z) / rules.speed)
 	terms[i] = row

@@ -28,6 +28,9 @@ const NEEDED: Dictionary[String, Array] = {
 	"reward_profiles": [],
 }
 
+## The game's own file: the declaration of the observation and of the reward terms.
+static var _game: Dictionary = JSON.parse_string(FileAccess.get_file_as_string(PATH))
+
 ## What is wrong with the file, or "".
 var error: String = ""
 var rule_set: String
@@ -75,7 +78,7 @@ var immunity_ticks: int
 var tag_ends_episode: bool
 ## The reward profile in force, by the names of rules.json.
 var weights: Dictionary[String, float] = {}
-## All reward profiles of the file: name to weights.
+## All reward profiles of the file, complete: name to weights.
 var reward_profiles: Dictionary = {}
 
 
@@ -101,6 +104,33 @@ static func of(
 	var rules: TagRules = TagRules.new()
 	rules._take(data, chosen_rules, chosen_rewards)
 	return rules
+
+
+## Where a field of an observation begins.
+static func field(name: String) -> int:
+	var start: int = 0
+	for entry: Array in _game.observation.layout:
+		if entry[0] == name:
+			return start
+		start += int(entry[1])
+	push_error("rules.json: observation.layout has no field '%s'" % name)
+	return -1
+
+
+## The reward terms, in the order in which they are summed: name to place.
+static func reward_terms() -> Dictionary[String, int]:
+	var terms: Dictionary[String, int] = {}
+	for term: String in _game.reward_terms:
+		terms[term] = terms.size()
+	return terms
+
+
+## The weights of the reward terms: name to usual value, least and most.
+static func reward_weights() -> Dictionary[String, Array]:
+	var table: Dictionary[String, Array] = {}
+	for term: String in _game.reward_terms:
+		table.merge(_game.reward_terms[term])
+	return table
 
 
 ## Take all weights from a reward profile; an error message, or "".
@@ -139,7 +169,11 @@ func _take(data: Dictionary, chosen_rules: String, chosen_rewards: String) -> vo
 	if not data.rule_sets.has(rule_set):
 		error = "no rule set '%s'; there are %s" % [rule_set, ", ".join(data.rule_sets.keys())]
 		return
-	reward_profiles = data.reward_profiles
+	var usual: Dictionary[String, Array] = reward_weights()
+	for profile: String in data.reward_profiles:
+		reward_profiles[profile] = data.reward_profiles[profile].duplicate()
+		for weight: String in usual:
+			reward_profiles[profile].get_or_add(weight, usual[weight][0])
 	error = choose_rewards(chosen_rewards if chosen_rewards else str(data.rewards))
 	if error:
 		return

@@ -11,7 +11,7 @@ var kind: Kind
 
 static func of(observation: PackedFloat32Array, ray: int) -> TagSight:
 	var sight: TagSight = TagSight.new()
-	var place: int = TagEyes.HEAD_SIZE + 3 * ray
+	var place: int = TagObservation.rays + TagObservation.RAY_CHANNELS * ray
 	sight.distance = observation[place]
 	if observation[place + 2] > 0.5:
 		sight.kind = Kind.AGENT

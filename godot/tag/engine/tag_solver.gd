@@ -7,6 +7,22 @@ extends RefCounted
 
 ## How far around an agent boxes are looked for, to be looked for again only once it is there.
 const NEAR_M: float = 1.0
+## Where the numbers of a box are that a sweep needs.
+const GROWN_LOW_X: int = TagLayout.Part.GROWN_LOW
+const GROWN_LOW_Y: int = TagLayout.Part.GROWN_LOW + 1
+const GROWN_LOW_Z: int = TagLayout.Part.GROWN_LOW + 2
+const GROWN_HIGH_X: int = TagLayout.Part.GROWN_HIGH
+const GROWN_HIGH_Y: int = TagLayout.Part.GROWN_HIGH + 1
+const GROWN_HIGH_Z: int = TagLayout.Part.GROWN_HIGH + 2
+const STOP_LOW_X: int = TagLayout.Part.STOP_LOW
+const STOP_LOW_Y: int = TagLayout.Part.STOP_LOW + 1
+const STOP_LOW_Z: int = TagLayout.Part.STOP_LOW + 2
+const STOP_HIGH_X: int = TagLayout.Part.STOP_HIGH
+const STOP_HIGH_Y: int = TagLayout.Part.STOP_HIGH + 1
+const STOP_HIGH_Z: int = TagLayout.Part.STOP_HIGH + 2
+const MIDDLE_X: int = TagLayout.Part.MIDDLE
+const MIDDLE_Y: int = TagLayout.Part.MIDDLE + 1
+const MIDDLE_Z: int = TagLayout.Part.MIDDLE + 2
 
 # Copies of what the rules say: a property of another object takes as long as three products.
 var _tick_sec: float
@@ -100,12 +116,18 @@ func move(agent: TagAgent, other: TagAgent, command: TagCommand) -> bool:
 		end = _stop_inside(x, end, _stop_x)
 	for base: int in _near:
 		if (
-			_boxes[base + 7] < y
-			and y < _boxes[base + 10]
-			and _boxes[base + 8] < z
-			and z < _boxes[base + 11]
+			_boxes[base + GROWN_LOW_Y] < y
+			and y < _boxes[base + GROWN_HIGH_Y]
+			and _boxes[base + GROWN_LOW_Z] < z
+			and z < _boxes[base + GROWN_HIGH_Z]
 		):
-			end = _stop_before(x, end, _boxes[base + 12], _boxes[base + 15], _boxes[base + 18])
+			end = _stop_before(
+				x,
+				end,
+				_boxes[base + STOP_LOW_X],
+				_boxes[base + STOP_HIGH_X],
+				_boxes[base + MIDDLE_X]
+			)
 	if level and other_z - _size < z and z < other_z + _size:
 		end = _stop_before(x, end, other_x - _size - _skin, other_x + _size + _skin, other_x)
 	if end != target_x:
@@ -117,12 +139,18 @@ func move(agent: TagAgent, other: TagAgent, command: TagCommand) -> bool:
 		end = _stop_inside(z, end, _stop_z)
 	for base: int in _near:
 		if (
-			_boxes[base + 6] < x
-			and x < _boxes[base + 9]
-			and _boxes[base + 7] < y
-			and y < _boxes[base + 10]
+			_boxes[base + GROWN_LOW_X] < x
+			and x < _boxes[base + GROWN_HIGH_X]
+			and _boxes[base + GROWN_LOW_Y] < y
+			and y < _boxes[base + GROWN_HIGH_Y]
 		):
-			end = _stop_before(z, end, _boxes[base + 14], _boxes[base + 17], _boxes[base + 20])
+			end = _stop_before(
+				z,
+				end,
+				_boxes[base + STOP_LOW_Z],
+				_boxes[base + STOP_HIGH_Z],
+				_boxes[base + MIDDLE_Z]
+			)
 	if level and other_x - _size < x and x < other_x + _size:
 		end = _stop_before(z, end, other_z - _size - _skin, other_z + _size + _skin, other_z)
 	if end != target_z:
@@ -134,12 +162,18 @@ func move(agent: TagAgent, other: TagAgent, command: TagCommand) -> bool:
 		end = _stop_floor if _stop_floor < y else y
 	for base: int in _near:
 		if (
-			_boxes[base + 6] < x
-			and x < _boxes[base + 9]
-			and _boxes[base + 8] < z
-			and z < _boxes[base + 11]
+			_boxes[base + GROWN_LOW_X] < x
+			and x < _boxes[base + GROWN_HIGH_X]
+			and _boxes[base + GROWN_LOW_Z] < z
+			and z < _boxes[base + GROWN_HIGH_Z]
 		):
-			end = _stop_before(y, end, _boxes[base + 13], _boxes[base + 16], _boxes[base + 19])
+			end = _stop_before(
+				y,
+				end,
+				_boxes[base + STOP_LOW_Y],
+				_boxes[base + STOP_HIGH_Y],
+				_boxes[base + MIDDLE_Y]
+			)
 	var on_floor: bool = target_y < y and end != target_y
 	if other_x - _size < x and x < other_x + _size and other_z - _size < z and z < other_z + _size:
 		var beyond: float = _stop_before(
@@ -189,10 +223,10 @@ func _find_near(x: float, z: float, target_x: float, target_z: float) -> void:
 	for index: int in _count:
 		var base: int = index * TagLayout.STRIDE
 		if (
-			_boxes[base + 12] <= _high_x
-			and _low_x <= _boxes[base + 15]
-			and _boxes[base + 14] <= _high_z
-			and _low_z <= _boxes[base + 17]
+			_boxes[base + STOP_LOW_X] <= _high_x
+			and _low_x <= _boxes[base + STOP_HIGH_X]
+			and _boxes[base + STOP_LOW_Z] <= _high_z
+			and _low_z <= _boxes[base + STOP_HIGH_Z]
 		):
 			_near.append(base)
 

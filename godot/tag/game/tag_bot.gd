@@ -44,18 +44,21 @@ func _init(which: Kind, rules: TagRules) -> void:
 func act(obs: PackedFloat32Array) -> PackedFloat32Array:
 	if kind == Kind.RANDOM:
 		return _act_randomly(obs)
-	_forward_x = obs[6]
-	_forward_z = obs[7]
+	_forward_x = obs[TagObservation.forward]
+	_forward_z = obs[TagObservation.forward + 1]
 	_find_solid(obs)
 	return _chase(obs) if kind == Kind.CHASER else _evade(obs)
 
 
 ## Uniform actions, drawn from the bits of the observation itself.
 func _act_randomly(obs: PackedFloat32Array) -> PackedFloat32Array:
-	var bits: PackedByteArray = obs.slice(0, 13).to_byte_array()
-	var role: int = 1 if obs[8] > 0.5 else 0
+	var bits: PackedByteArray = obs.slice(0, TagObservation.time_left + 1).to_byte_array()
+	var role: int = 1 if obs[TagObservation.is_seeker] > 0.5 else 0
 	var words: PackedInt64Array = TagStreams.threefry(
-		bits.decode_u32(48), role, bits.decode_u32(0), bits.decode_u32(8)
+		bits.decode_u32(4 * TagObservation.time_left),
+		role,
+		bits.decode_u32(4 * TagObservation.position),
+		bits.decode_u32(4 * TagObservation.position + 8)
 	)
 	var more: PackedInt64Array = TagStreams.threefry(
 		words[0], words[1], TagStreams.Purpose.ACTION, role
@@ -74,12 +77,13 @@ func _find_solid(obs: PackedFloat32Array) -> void:
 	_solid_z.clear()
 	_solid_far.clear()
 	for ray: int in _rules.rays:
-		if obs[TagEyes.HEAD_SIZE + 3 * ray + 1] > 0.5:
+		var at: int = TagObservation.rays + TagObservation.RAY_CHANNELS * ray
+		if obs[at + 1] > 0.5:
 			var turn_cos: float = _rules.fan_cos[ray]
 			var turn_sin: float = _rules.fan_sin[ray]
 			_solid_x.append(_forward_x * turn_cos - _forward_z * turn_sin)
 			_solid_z.append(_forward_x * turn_sin + _forward_z * turn_cos)
-			_solid_far.append(obs[TagEyes.HEAD_SIZE + 3 * ray] * _rules.eye_range)
+			_solid_far.append(obs[at] * _rules.eye_range)
 
 
 ## How far the cube could go in a direction before it meets something its rays show solid.
@@ -134,17 +138,17 @@ func _roam() -> void:
 
 ## Go for what is seen; else for where it was last seen; else look for it.
 func _chase(obs: PackedFloat32Array) -> PackedFloat32Array:
-	var visible: bool = obs[13] > 0.5
-	var seek_x: float = obs[14] * _rules.position_scale
-	var seek_y: float = obs[15] * _rules.position_scale
-	var seek_z: float = obs[16] * _rules.position_scale
+	var visible: bool = obs[TagObservation.opponent_visible] > 0.5
+	var seek_x: float = obs[TagObservation.last_seen_relative] * _rules.position_scale
+	var seek_y: float = obs[TagObservation.last_seen_relative + 1] * _rules.position_scale
+	var seek_z: float = obs[TagObservation.last_seen_relative + 2] * _rules.position_scale
 	var distance: float = sqrt(seek_x * seek_x + seek_z * seek_z)
-	var velocity_x: float = obs[3] * _rules.velocity_scale
-	var velocity_z: float = obs[5] * _rules.velocity_scale
+	var velocity_x: float = obs[TagObservation.velocity] * _rules.velocity_scale
+	var velocity_z: float = obs[TagObservation.velocity + 2] * _rules.velocity_scale
 	var slow: bool = velocity_x * velocity_x + velocity_z * velocity_z < 1.0
-	var elapsed: float = (1.0 - obs[12]) * _rules.time_limit_sec
-	var age: float = obs[17] * _rules.time_limit_sec
-	var never: bool = obs[17] > 0.999
+	var elapsed: float = (1.0 - obs[TagObservation.time_left]) * _rules.time_limit_sec
+	var age: float = obs[TagObservation.last_seen_age] * _rules.time_limit_sec
+	var never: bool = obs[TagObservation.last_seen_age] > 0.999
 	if (never and elapsed < 0.6) or (not visible and distance < 1.5 and age < 1.0):
 		return _look_around()
 	if never or (not visible and (distance < 1.5 or age > 3.0)):
@@ -155,7 +159,7 @@ func _chase(obs: PackedFloat32Array) -> PackedFloat32Array:
 	var goal_x: float = seek_x / distance
 	var goal_z: float = seek_z / distance
 	if seek_y > 0.5 and distance < 4.0:  # it stands on something: up there
-		var leaps: bool = distance < 3.0 and obs[10] > 0.5
+		var leaps: bool = distance < 3.0 and obs[TagObservation.on_floor] > 0.5
 		return PackedFloat32Array([goal_x, goal_z, 1.0 if leaps else 0.0])
 	_steer(goal_x, goal_z, distance)
 	var stuck: bool = slow and distance > 2.0 and elapsed > 0.5
@@ -166,13 +170,13 @@ func _chase(obs: PackedFloat32Array) -> PackedFloat32Array:
 
 ## Run the way that keeps the seeker farthest, were it to come straight on.
 func _evade(obs: PackedFloat32Array) -> PackedFloat32Array:
-	var threat_x: float = obs[14] * _rules.position_scale
-	var threat_z: float = obs[16] * _rules.position_scale
+	var threat_x: float = obs[TagObservation.last_seen_relative] * _rules.position_scale
+	var threat_z: float = obs[TagObservation.last_seen_relative + 2] * _rules.position_scale
 	var distance: float = sqrt(threat_x * threat_x + threat_z * threat_z)
-	var age: float = obs[17] * _rules.time_limit_sec
+	var age: float = obs[TagObservation.last_seen_age] * _rules.time_limit_sec
 	if age > FRESH_SEC or distance < 0.001:
 		return _look_around()
-	if obs[13] < 0.5 and age > LOOK_BACK_SEC and distance > 4.0:
+	if obs[TagObservation.opponent_visible] < 0.5 and age > LOOK_BACK_SEC and distance > 4.0:
 		return PackedFloat32Array([threat_x / distance * 0.15, threat_z / distance * 0.15, 0.0])
 	# unseen, it will have come after: as far as it could run, but not nearer than a step
 	var come: float = _rules.speed * age
@@ -193,7 +197,7 @@ func _evade(obs: PackedFloat32Array) -> PackedFloat32Array:
 			best_room = room
 			_best_x = _compass_x[k]
 			_best_z = _compass_z[k]
-	var jumps: bool = obs[10] > 0.5 and (best_room < 0.8 or distance < 1.3)
+	var jumps: bool = obs[TagObservation.on_floor] > 0.5 and (best_room < 0.8 or distance < 1.3)
 	return PackedFloat32Array([_best_x, _best_z, 1.0 if jumps else 0.0])
 
 
@@ -213,8 +217,8 @@ func _imagine(
 	var x: float = 0.0
 	var z: float = 0.0
 	var ran: float = 0.0
-	var velocity_x: float = obs[3] * _rules.velocity_scale
-	var velocity_z: float = obs[5] * _rules.velocity_scale
+	var velocity_x: float = obs[TagObservation.velocity] * _rules.velocity_scale
+	var velocity_z: float = obs[TagObservation.velocity + 2] * _rules.velocity_scale
 	var closest: float = 100.0
 	var apart: float = 0.0
 	var most: float = _rules.acceleration * IMAGINED_SEC
@@ -236,8 +240,8 @@ func _imagine(
 		if apart > 0.1:
 			threat_x = threat_x + away_x / apart * _rules.speed * IMAGINED_SEC
 			threat_z = threat_z + away_z / apart * _rules.speed * IMAGINED_SEC
-	var own_x: float = obs[0] * _rules.position_scale + x
-	var own_z: float = obs[2] * _rules.position_scale + z
+	var own_x: float = obs[TagObservation.position] * _rules.position_scale + x
+	var own_z: float = obs[TagObservation.position + 2] * _rules.position_scale + z
 	var hidden: float = COVER if _hidden(x, z, threat_x, threat_z) else 0.0
 	return closest + 1.5 * apart + hidden - _cornered(own_x, own_z)
 
@@ -260,8 +264,8 @@ func _hidden(end_x: float, end_z: float, threat_x: float, threat_z: float) -> bo
 
 ## How far it could run in a direction: to the walls, or to what its rays show.
 func _room(obs: PackedFloat32Array, along_x: float, along_z: float) -> float:
-	var x: float = obs[0] * _rules.position_scale
-	var z: float = obs[2] * _rules.position_scale
+	var x: float = obs[TagObservation.position] * _rules.position_scale
+	var z: float = obs[TagObservation.position + 2] * _rules.position_scale
 	var room: float = 100.0
 	if along_x > 0.001 or along_x < -0.001:
 		var wall: float = ((_rules.stop_x if along_x > 0.0 else -_rules.stop_x) - x) / along_x

@@ -26,7 +26,7 @@ func take_charge(of: TagGame) -> String:
 		"arenas": _matches.size(),
 		"observation_version": rules.observation_version,
 		"observation_size": rules.observation_size,
-		"terms": TagMatch.TERMS,
+		"terms": TagRules.reward_terms().keys(),
 		"rules": rules.rule_set,
 		"rewards": rules.reward_profile,
 		"seed": _matches[0].seed_value,

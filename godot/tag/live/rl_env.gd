@@ -153,14 +153,14 @@ func _validate_property(property: Dictionary) -> void:
 	if property.name == "rewards":
 		property.hint = PROPERTY_HINT_ENUM
 		property.hint_string = ",".join(_settings.reward_profiles())
-	elif not property.name in RLSettings.NUMBERS and not property.name in ALIASES:
+	elif not property.name in RLSettings.numbers and not property.name in ALIASES:
 		return
 	if property.name in ALIASES or not _is_edited(property.name):
 		property.usage &= ~PROPERTY_USAGE_STORAGE
 
 
 func _property_can_revert(property: StringName) -> bool:
-	return property == &"rewards" or ALIASES.has(property) or property in RLSettings.NUMBERS
+	return property == &"rewards" or ALIASES.has(property) or property in RLSettings.numbers
 
 
 func _property_get_revert(property: StringName) -> Variant:

@@ -13,23 +13,11 @@ const SWITCHES: Array[String] = [
 	"log_trajectories",
 	"legacy_act_fallback",
 ]
-const MOST: float = 1000000.0
-## The least and the most that each number may be.
-const NUMBERS: Dictionary[String, Array] = {
-	"step_tick_interval": [1.0, 60.0],
-	"time_limit_sec": [0.0, 86400.0],
-	"distance_reward_scale": [0.0, MOST],
-	"seeker_time_penalty": [-MOST, 0.0],
-	"runner_survival_bonus": [0.0, MOST],
-	"win_bonus": [0.0, MOST],
-	"timeout_hider_bonus": [0.0, MOST],
-	"timeout_seeker_penalty": [0.0, MOST],
-	"high_ground_bonus": [0.0, MOST],
-	"jump_near_bonus": [0.0, MOST],
-	"train_duration": [0.0, 1000.0 * MOST],
-}
 const WHOLE: Array[String] = ["step_tick_interval"]
 const UNSET_INT: int = -1
+
+## The least and the most that each number may be; those of the reward weights are in rules.json.
+static var numbers: Dictionary[String, Array] = _all_numbers()
 
 ## The reward profile that was chosen, or "" for the one that the rules name.
 var rewards: String = ""
@@ -47,9 +35,21 @@ var _is_running: bool = false
 ## The variables of this process, by the name of the export that each sets.
 static func of_process() -> Dictionary[String, String]:
 	var found: Dictionary[String, String] = {}
-	for name: String in SWITCHES + NUMBERS.keys():
+	for name: String in SWITCHES + numbers.keys():
 		if OS.get_environment(variable(name)):
 			found[name] = OS.get_environment(variable(name))
+	return found
+
+
+static func _all_numbers() -> Dictionary[String, Array]:
+	var found: Dictionary[String, Array] = {
+		"step_tick_interval": [1.0, 60.0],
+		"time_limit_sec": [0.0, 86400.0],
+		"train_duration": [0.0, 1000000000.0],
+	}
+	var weights: Dictionary[String, Array] = TagRules.reward_weights()
+	for weight: String in weights:
+		found[weight] = weights[weight].slice(1)
 	return found
 
 
@@ -146,8 +146,8 @@ func adjust(rules: TagRules, asked_rewards: String) -> String:
 
 
 func _put(name: String, value: float, rules: TagRules) -> String:
-	var least: float = NUMBERS[name][0]
-	var most: float = NUMBERS[name][1]
+	var least: float = numbers[name][0]
+	var most: float = numbers[name][1]
 	if not (value >= least and value <= most):
 		return "%s: expected %s to %s, got %s" % [_label(name), least, most, value]
 	match name:

@@ -162,7 +162,7 @@ func _wanted_height(game: TagMatch) -> float:
 ## Towards the opponent where the agent sees it, else ahead; in the cube's own directions.
 func _look(game: TagMatch, seconds: float) -> void:
 	var wanted: Vector3 = Vector3.BACK
-	if game.observations[_index][TagEyes.VISIBLE] > 0.5:
+	if game.observations[_index][TagObservation.opponent_visible] > 0.5:
 		var agent: TagAgent = game.agents[_index]
 		var other: TagAgent = game.agents[1 - _index]
 		var away: Vector3 = Vector3(other.x - agent.x, other.y - agent.y, other.z - agent.z)

@@ -128,14 +128,14 @@ func _look(moment: int, is_logged: bool) -> void:
 	for which: int in 2:
 		var facts: int = trajectory.facts[2 * moment + which]
 		var sight: PackedFloat32Array = game.observations[which]
-		sight[TagEyes.VISIBLE] = 1.0 if facts & TagTrajectoryFile.Fact.SEES else 0.0
+		sight[TagObservation.opponent_visible] = 1.0 if facts & TagTrajectoryFile.Fact.SEES else 0.0
 		if is_logged and facts & TagTrajectoryFile.Fact.HAS_RAYS:
 			_set_rays((2 * moment + which) * game.rules.rays, sight)
 		game.observations[which] = sight
 
 
 func _set_rays(place: int, sight: PackedFloat32Array) -> void:
-	var at: int = TagEyes.HEAD_SIZE
+	var at: int = TagObservation.rays
 	for ray: int in game.rules.rays:
 		sight[at] = trajectory.reaches[place + ray] / game.rules.eye_range
 		sight[at + 1] = 1.0 if trajectory.kinds[place + ray] == 1 else 0.0

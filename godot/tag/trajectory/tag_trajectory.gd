@@ -145,7 +145,7 @@ func _step(i: int) -> Dictionary:
 		"is_it": i == game.seeker,
 		"on_floor": agent.on_floor,
 		"immune": agent.immune_ticks > 0,
-		"sees": game.observations[i][TagEyes.VISIBLE] > 0.5,
+		"sees": game.observations[i][TagObservation.opponent_visible] > 0.5,
 	}
 	return record.merged(_rays(game.observations[i]))
 
@@ -153,7 +153,7 @@ func _step(i: int) -> Dictionary:
 func _rays(observation: PackedFloat32Array) -> Dictionary:
 	var distances: PackedFloat64Array = []
 	var types: PackedInt32Array = []
-	for place: int in range(TagEyes.HEAD_SIZE, observation.size(), 3):
+	for place: int in range(TagObservation.rays, observation.size(), 3):
 		distances.append(observation[place] * game.rules.eye_range)
 		types.append(int(observation[place + 1]) + 2 * int(observation[place + 2]))
 	return {"dists": _numbers(distances), "types": types}

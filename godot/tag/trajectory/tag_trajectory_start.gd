@@ -83,7 +83,7 @@ func _take_rules(record: Dictionary) -> String:
 		return complaint
 	data.arena.width_m = size[0]
 	data.arena.depth_m = size[1]
-	data.observation.size = TagEyes.HEAD_SIZE + 3 * int(data.eyes.rays)
+	data.observation.size = TagObservation.rays + TagObservation.RAY_CHANNELS * int(data.eyes.rays)
 	var rule_set: String = str(record.get("rules", ""))
 	rules = TagRules.of(data, TagRules.PATH, rule_set if data.rule_sets.has(rule_set) else "")
 	return rules.error

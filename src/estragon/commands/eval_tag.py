@@ -1,73 +1,106 @@
-"""`estragon eval tag`: matches between two players, and a log of them for whoever asks."""
+"""`estragon eval tag`: how often does this seeker catch that hider?"""
 
 import dataclasses
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import tyro
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from estragon.support import paths
-from estragon.support.errors import UserError
-from estragon.support.files import ensure_writable
-from estragon.support.options import switched_on
-from estragon.tag.evaluate import EvalTag
+from estragon.support.files import ensure_writable, write_json
+from estragon.support.options import check_span, optional, switched_on
+from estragon.support.progress import Progress
 
 if TYPE_CHECKING:
     from estragon.show.trajectories.log import TrajectoryLog
 
-AT_MOST = 100
+LOG_AT_MOST = 100
 """Matches logged unless more are asked for: up to 0.4 MB each."""
+TELL_SEC = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Log:
-    """What is kept of the matches, besides the result."""
+class EvalTag:
+    """Play matches of tag between two players and report how often the seeker wins."""
 
+    seeker: str
+    """A policy file (.npz), or bot:random, bot:chaser, bot:evader."""
+    hider: str
+    """The same, for the hider."""
+    engine: Literal["embedded", "godot"] = "embedded"
+    """Where the matches are played; both engines play the same ones."""
+    layout: Annotated[str | None, optional("LAYOUT")] = None
+    """A layout's name, a .json file, random:SEED, random:FIRST-LAST, or several with commas
+    between; the game's default if not given."""
+    rules: Annotated[str | None, optional("NAME")] = None
+    """seek (a tag ends the match) or transfer (a tag hands over the role); by default as in
+    rules.json."""
+    rules_file: Annotated[Path | None, optional("FILE")] = None
+    """A rules file to play by instead of the game's own."""
+    seed: int = 0
+    """Decides spawns and layouts; the same seed plays the same matches."""
+    episodes: int = 1000
+    """How many matches."""
+    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
+    """Write the result to this file as well."""
     log_trajectories: bool = dataclasses.field(
         default_factory=lambda: switched_on("AI_LOG_TRAJECTORIES")
     )
-    """Write a file for every match: where everybody was and what they saw. Also by
+    """Write a file for every match: where each agent was and what it saw. Also by
     AI_LOG_TRAJECTORIES=1."""
     data_root: Path = dataclasses.field(default_factory=paths.data_root)
     """They go into its folder trajectories; AI_DATA_ROOT, or else data, if not given."""
-    log_at_most: int = AT_MOST
+    log_at_most: int = LOG_AT_MOST
     """Log no more matches than this, the first ones."""
 
-    def watcher(self, matches: EvalTag) -> "TrajectoryLog | None":
-        """Whoever writes the log, if one is wanted."""
-        if not self.log_trajectories:
-            return None
-        if self.log_at_most < 1:
-            raise UserError(f"--log-at-most: expected 1 or more, got {self.log_at_most}")
-        folder = paths.trajectories_folder(self.data_root)
-        ensure_writable(folder / "ep.jsonl")
-        if matches.episodes > self.log_at_most:
-            print(
-                f"logging the first {self.log_at_most} of {matches.episodes} matches "
-                "(--log-at-most)",
-                file=sys.stderr,
+    def run(self) -> None:
+        """Play, print, and write."""
+        from estragon.tag.matches import evaluate
+        from estragon.tag.rules import load_rules
+
+        check_span("--episodes", self.episodes, 1, 10_000_000)
+        if self.json_file is not None:
+            ensure_writable(self.json_file)
+        log = self._log() if self.log_trajectories else None
+        with Progress(TELL_SEC) as progress:
+            progress.step("playing", announced=False)
+            result = evaluate(
+                self.seeker,
+                self.hider,
+                rules=load_rules(self.rules_file, rules=self.rules),
+                engine=self.engine,
+                layout=self.layout,
+                seed=self.seed,
+                episodes=self.episodes,
+                tell=lambda played: progress.update(played, self.episodes, " matches"),
+                watcher=log,
             )
+        low, high = result["ci95"]
+        print(
+            f"{self.seeker} tags {self.hider} in {result['seeker_win_rate']:.1%} of "
+            f"{self.episodes} matches (95% interval {low:.1%} to {high:.1%}); "
+            f"a match lasts {result['mean_seconds']:.2f} s on average "
+            f"[{result['layout']}, {result['rules']}, seed {self.seed}]"
+        )
+        if self.json_file is not None:
+            write_json(self.json_file, result)
+            print(f"wrote {self.json_file}")
+        if log is not None:
+            print(f"wrote {len(log.written)} trajectories to {log.written[0].parent}")
+
+    def _log(self) -> "TrajectoryLog":
         from estragon.show.trajectories.log import TrajectoryLog
 
+        check_span("--log-at-most", self.log_at_most, 1)
+        folder = paths.trajectories_folder(self.data_root)
+        ensure_writable(folder / "ep.jsonl")
+        if self.episodes > self.log_at_most:
+            print(
+                f"logging the first {self.log_at_most} of {self.episodes} matches (--log-at-most)",
+                file=sys.stderr,
+            )
         return TrajectoryLog(
             folder,
-            engine=matches.engine,
-            players={"seeker": matches.seeker, "hider": matches.hider},
+            engine=self.engine,
+            players={"seeker": self.seeker, "hider": self.hider},
             most=self.log_at_most,
         )
-
-
-@dataclasses.dataclass(frozen=True)
-class PlayMatches:
-    """Play matches of tag between two players and report how often the seeker wins."""
-
-    matches: tyro.conf.OmitArgPrefixes[EvalTag]
-    log: tyro.conf.OmitArgPrefixes[Log] = dataclasses.field(default_factory=Log)
-
-    def run(self) -> None:
-        """Play, report, and say what was logged."""
-        watcher = self.log.watcher(self.matches)
-        self.matches.run(watcher)
-        if watcher is not None:
-            print(f"wrote {len(watcher.written)} trajectories to {watcher.written[0].parent}")

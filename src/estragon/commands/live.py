@@ -19,7 +19,7 @@ from estragon.support.files import ensure_writable, locked
 from estragon.support.interrupts import StopRequest, deferred_interrupts
 from estragon.support.options import from_environment, optional
 from estragon.support.runs import create_unique, timestamps
-from estragon.tag.roles import Role
+from estragon.tag.rules import Role
 
 if TYPE_CHECKING:
     from estragon.live.games import Games

@@ -116,17 +116,27 @@ class Record:
     def _draw(self, folder: Path, tell: "Callable[[int, int], None]") -> list[Path]:
         if self.file is not None:
             return self._draw_log(newest_log(self.file), folder, tell)
-        from estragon.commands.eval_episode import EvalEpisode, who_plays
+        from estragon.show.trajectories.log import log_match
+        from estragon.tag.matches import default_player
+        from estragon.tag.rules import load_rules
 
-        seeker, hider = who_plays("seeker", self.seeker), who_plays("hider", self.hider)
+        seeker = self.seeker or default_player("seeker")
+        hider = self.hider or default_player("hider")
         if seeker.startswith("bot:") and hider.startswith("bot:"):
             return self._draw_live(seeker, hider, folder, tell)
         if self.play != "nobody":
             raise UserError(
                 f"--play {self.play}: with you, Godot plays bots only; --seeker, --hider"
             )
-        match = EvalEpisode(seeker=seeker, hider=hider, layout=self.layout, seed=self.seed)
-        return self._draw_log(match.play(paths.trajectories_folder()), folder, tell)
+        log = log_match(
+            paths.trajectories_folder(),
+            seeker,
+            hider,
+            rules=load_rules(),
+            layout=self.layout,
+            seed=self.seed,
+        )
+        return self._draw_log(log, folder, tell)
 
     def _draw_log(self, log: Path, folder: Path, tell: "Callable[[int, int], None]") -> list[Path]:
         from estragon.show.frames.logged import frame_times, render_frames

@@ -57,7 +57,7 @@ def _register_tag() -> None:
         gymnasium.register(
             id=f"Estragon/Tag{role.title()}-v0",
             entry_point="estragon.tag.gym_env:TagEnv",
-            vector_entry_point="estragon.tag.vector_env:TagVectorEnv",
+            vector_entry_point="estragon.tag.gym_env:TagVectorEnv",
             kwargs={"role": role},
         )
 

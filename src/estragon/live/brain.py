@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from msgspec import Struct
 
-from estragon.tag.roles import Role
+from estragon.tag.rules import Role
 
 
 class Hello(Struct, frozen=True, tag="hello", tag_field="type"):

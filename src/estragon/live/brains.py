@@ -6,8 +6,7 @@ import numpy as np
 
 from estragon.live.brain import Ask, Decision, Experience, Hello
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.roles import ROLES, Role
-from estragon.tag.rules import ACTION_SIZE, AGENTS, Rules
+from estragon.tag.rules import ACTION_SIZE, AGENTS, ROLES, Role, Rules
 
 JUMP_CHANCE = 0.125
 

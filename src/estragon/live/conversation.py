@@ -36,8 +36,7 @@ from estragon.live.messages import (
     write_message,
 )
 from estragon.support.errors import UserError
-from estragon.tag.roles import ROLES
-from estragon.tag.rules import ACTION_SIZE, AGENTS, Rules
+from estragon.tag.rules import ACTION_SIZE, AGENTS, ROLES, Rules
 
 NO_ACTION = [0.0] * ACTION_SIZE
 UNNAMED = ""

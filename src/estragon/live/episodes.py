@@ -5,9 +5,7 @@ import numpy as np
 from estragon.selfplay.opponents import Sides
 from estragon.selfplay.tally import Episodes
 from estragon.tag.arenas import Results
-from estragon.tag.match import TAGGED
-from estragon.tag.rewards import TERMS
-from estragon.tag.rules import AGENTS
+from estragon.tag.rules import AGENTS, TAGGED, TERMS
 
 
 class EpisodeBook:

@@ -6,13 +6,12 @@ import struct
 import numpy as np
 
 from estragon.live.brain import Decision, Hello, Outcome
-from estragon.tag.rules import ACTION_SIZE, AGENTS
+from estragon.tag.rules import ACTION_SIZE, AGENTS, TERMS
 
 HEADER = struct.Struct("<BBHI")
 """Kind, flags, arenas, seq."""
 DECISION, ACTIONS = 0x44, 0x41
 WITH_RESULTS = 1
-TERMS = 9
 SEQS = 2**32
 FLOAT32 = np.dtype("<f4")
 ENDS, WINNERS, SEEKERS = b"\x00\x01\x02", b"\xff\x00\x01", b"\x00\x01"
@@ -37,7 +36,7 @@ class Frames:
         self._results = np.dtype(
             [
                 ("rewards", "<f4", (arenas, AGENTS)),
-                ("terms", "<f8", (arenas, AGENTS, TERMS)),
+                ("terms", "<f8", (arenas, AGENTS, len(TERMS))),
                 ("distances", "<f8", (arenas,)),
                 ("ticks", "<i4", (arenas,)),
                 ("ends", "i1", (arenas,)),

@@ -5,8 +5,7 @@ from typing import Any
 
 from estragon.live.brain import Experience
 from estragon.selfplay.tally import Episodes
-from estragon.tag.rewards import TERMS
-from estragon.tag.roles import HIDER, SEEKER
+from estragon.tag.rules import HIDER, SEEKER, TERMS
 
 
 @dataclass

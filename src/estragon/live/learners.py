@@ -19,9 +19,7 @@ from estragon.live.session import CONFIG, FOR_EVER_SEC
 from estragon.live.trainer import LiveTrainer
 from estragon.selfplay.checkpoint import load_checkpoint, save_checkpoint
 from estragon.tag.policy_files import save_policies
-from estragon.tag.rewards import TERMS
-from estragon.tag.roles import ROLES
-from estragon.tag.rules import AGENTS
+from estragon.tag.rules import AGENTS, ROLES, TERMS
 
 SAVE_EVERY_SEC = 10.0
 STOP_SEC = 30.0

@@ -13,7 +13,7 @@ from estragon.selfplay.opponents import RivalPair, sparring_partners
 from estragon.selfplay.policy import Policy
 from estragon.selfplay.rollout import decide_together
 from estragon.support.errors import UserError
-from estragon.tag.roles import HIDER, SEEKER
+from estragon.tag.rules import HIDER, SEEKER
 
 NOBODY = RivalPair(None, None)
 

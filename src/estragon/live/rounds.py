@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from estragon.support.files import write_whole
-from estragon.tag.roles import Role
+from estragon.tag.rules import Role
 
 COLUMNS = ("round_index", "role", "start_ts", "end_ts", "log_path")
 

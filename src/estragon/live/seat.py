@@ -12,9 +12,7 @@ from estragon.selfplay.policy import Policy
 from estragon.selfplay.rollout import Moments, Players, Question, Rollout
 from estragon.selfplay.tally import Episodes
 from estragon.tag.arenas import Results
-from estragon.tag.rewards import TERMS
-from estragon.tag.roles import HIDER, SEEKER
-from estragon.tag.rules import AGENTS
+from estragon.tag.rules import AGENTS, HIDER, SEEKER, TERMS
 
 
 class Seat:

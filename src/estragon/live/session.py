@@ -15,7 +15,7 @@ from estragon.selfplay.session import Session
 from estragon.selfplay.threads import Threads
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import load_policies
-from estragon.tag.roles import Role
+from estragon.tag.rules import Role
 
 FOR_EVER_SEC = 10**9
 APPROACH = "ppo-live"

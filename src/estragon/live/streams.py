@@ -15,8 +15,7 @@ from estragon.selfplay.kernels import Numbers, decide_few
 from estragon.selfplay.policy import Policy
 from estragon.selfplay.rollout import Batch, Moments
 from estragon.selfplay.tally import Episodes
-from estragon.tag.observation import FORWARD
-from estragon.tag.roles import HIDER, ROLES, SEEKER
+from estragon.tag.rules import HIDER, OBS, ROLES, SEEKER
 
 REMEMBERED = 32
 """Decisions of an agent whose outcome may still be told."""
@@ -201,7 +200,11 @@ class Streams:
         role = self._role(observations[0], stream)
         features, scores = self._scores(role, observations)
         moves = self._policies[role].moves.numpy()
-        heading = observations[0, FORWARD : FORWARD + 2] if self._rules.has_heading else (1.0, 0.0)
+        heading = (
+            observations[0, OBS.forward : OBS.forward + 2]
+            if self._rules.has_heading
+            else (1.0, 0.0)
+        )
         x, z, jump = experience.action
         own = np.array([x * heading[0] + z * heading[1], z * heading[0] - x * heading[1]])
         move = int(np.square(moves - own).sum(axis=1).argmin())

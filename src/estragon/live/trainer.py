@@ -18,7 +18,7 @@ from estragon.selfplay.rollout import Batch, Moments
 from estragon.selfplay.self_play import SelfPlay, Update
 from estragon.selfplay.tally import Episodes
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.roles import ROLES, Role
+from estragon.tag.rules import ROLES, Role
 
 WAIT_SEC = 0.5
 """How long an update waits for games before it lets others have a look."""

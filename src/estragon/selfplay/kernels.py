@@ -11,8 +11,7 @@ import numpy as np
 from estragon.tag.arenas import Results
 from estragon.tag.compile import inlined, kernel
 from estragon.tag.frozen import CLIP
-from estragon.tag.match import GOING_ON, TAGGED
-from estragon.tag.observation import FORWARD, POSITION, SEEN, VELOCITY
+from estragon.tag.rules import GOING_ON, OBS, TAGGED
 
 SMALLEST_CHANCE = 1e-9
 FEW_ROWS = 64
@@ -68,8 +67,8 @@ def _prepare_row(
     for k in range(len(mean)):
         out[k] = seen[k]
     if turns:
-        x, z = seen[FORWARD], seen[FORWARD + 1]
-        for start in (POSITION, VELOCITY, SEEN):
+        x, z = seen[OBS.forward], seen[OBS.forward + 1]
+        for start in (OBS.position, OBS.velocity, OBS.last_seen_relative):
             out[start] = seen[start] * x + seen[start + 2] * z
             out[start + 2] = seen[start + 2] * x - seen[start] * z
     for k in range(len(mean)):
@@ -102,7 +101,7 @@ def choose(
     """
     for row in range(len(agents)):
         seen, action = observations[row, agents[row]], actions[row, agents[row]]
-        x, z = seen[FORWARD], seen[FORWARD + 1]
+        x, z = seen[OBS.forward], seen[OBS.forward + 1]
         log_chances[row] = _choose_row(scores[row], chances[row], moves, x, z, picks[row], action)
 
 
@@ -174,7 +173,7 @@ def decide_few(
         values[row] = scores[choices + 1]
         x, z = np.float32(1.0), np.float32(0.0)
         if policy.turns:
-            x, z = seen[FORWARD], seen[FORWARD + 1]
+            x, z = seen[OBS.forward], seen[OBS.forward + 1]
         log_chances[row] = _choose_row(scores, chances[row], policy.moves, x, z, picks[row], action)
 
 

@@ -12,10 +12,8 @@ from estragon.selfplay.rivals import PolicyRival
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import Layout
-from estragon.tag.matches import Outcomes, play_matches
-from estragon.tag.players import Player
-from estragon.tag.roles import ROLES
-from estragon.tag.rules import Rules
+from estragon.tag.matches import Outcomes, Player, play_matches
+from estragon.tag.rules import ROLES, Rules
 
 PAIRINGS = (
     ("seeker", "random"),

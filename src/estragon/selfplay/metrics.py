@@ -12,8 +12,7 @@ from typing import Any
 from estragon.selfplay.self_play import SelfPlay, Update
 from estragon.support.errors import UserError
 from estragon.support.files import append_whole, cannot_write, write_whole
-from estragon.tag.rewards import TERMS
-from estragon.tag.roles import ROLES
+from estragon.tag.rules import ROLES, TERMS
 
 CONTRACT = (
     "episode",

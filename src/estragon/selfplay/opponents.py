@@ -11,8 +11,7 @@ from estragon.selfplay.config import LEAGUE, RoleChoice
 from estragon.support.errors import UserError
 from estragon.tag.bots import Bot
 from estragon.tag.policy_files import load_policies
-from estragon.tag.roles import HIDER, ROLES, SEEKER, Role
-from estragon.tag.rules import Rules
+from estragon.tag.rules import HIDER, ROLES, SEEKER, Role, Rules
 
 USUAL_BOTS = {"seeker": "bot:evader", "hider": "bot:chaser"}
 """Whom a role that learns alone plays against."""

@@ -9,8 +9,7 @@ from torch.nn import functional
 
 from estragon.selfplay.kernels import Numbers
 from estragon.tag.frozen import CLIP, TURNED_FIELDS, FrozenPolicy
-from estragon.tag.roles import Role
-from estragon.tag.rules import Rules
+from estragon.tag.rules import Role, Rules
 
 
 class Policy(nn.Module):

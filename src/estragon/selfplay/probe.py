@@ -12,7 +12,7 @@ from estragon.selfplay.rivals import PolicyRival
 from estragon.selfplay.trainer import Trainer
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.matches import play_matches
-from estragon.tag.roles import ROLES, Role
+from estragon.tag.rules import ROLES, Role
 
 MATCHES = 1024
 

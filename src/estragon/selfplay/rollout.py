@@ -24,8 +24,7 @@ from estragon.selfplay.opponents import RivalPair, Sides
 from estragon.selfplay.policy import Policy
 from estragon.selfplay.tally import Tally
 from estragon.tag.arenas import Results
-from estragon.tag.roles import HIDER, SEEKER
-from estragon.tag.rules import Rules
+from estragon.tag.rules import HIDER, SEEKER, Rules
 
 SAMPLED_EVERY = 8
 """Decisions between two that count for the normalisation."""

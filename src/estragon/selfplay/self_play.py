@@ -20,7 +20,7 @@ from estragon.selfplay.rivals import PolicyRival
 from estragon.selfplay.rollout import Batch, Moments
 from estragon.selfplay.tally import Episodes
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.roles import HIDER, ROLES, SEEKER
+from estragon.tag.rules import HIDER, ROLES, SEEKER
 
 CHANCE_IN_PLAY, CHANCE_IN_RIVALS, CHANCE_IN_LEAGUE, CHANCE_IN_UPDATE = range(4)
 """What a random stream is for."""

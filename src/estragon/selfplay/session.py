@@ -28,8 +28,7 @@ from estragon.support.files import write_json, write_whole
 from estragon.support.interrupts import StopRequest
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import load_policy, save_policies
-from estragon.tag.roles import Role
-from estragon.tag.rules import Rules
+from estragon.tag.rules import Role, Rules
 
 STAGES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 """Shares of the budget at which a run is judged and its policies are kept."""

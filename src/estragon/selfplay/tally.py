@@ -8,8 +8,7 @@ from estragon.selfplay.kernels import count_decision
 from estragon.selfplay.opponents import Sides
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
-from estragon.tag.rewards import TERMS
-from estragon.tag.rules import AGENTS
+from estragon.tag.rules import AGENTS, TERMS
 
 
 @dataclass(frozen=True)

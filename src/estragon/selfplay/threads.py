@@ -14,7 +14,7 @@ import torch
 
 from estragon.selfplay.config import BLOCKS, PPOConfig, Task
 from estragon.selfplay.trainer import Trainer
-from estragon.tag.crew import available_cores
+from estragon.support.parallel import available_cores
 
 TRIAL_UPDATES = 3
 WORTH_IT = 0.75

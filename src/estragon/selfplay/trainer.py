@@ -22,8 +22,7 @@ from estragon.selfplay.self_play import CHANCE_IN_PLAY, SelfPlay, Update
 from estragon.selfplay.tally import Episodes
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.roles import ROLES
-from estragon.tag.rules import Rules
+from estragon.tag.rules import ROLES, Rules
 
 
 class Trainer(SelfPlay):

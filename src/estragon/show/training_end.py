@@ -15,8 +15,8 @@ from estragon.show.charts.draw import draw_charts
 from estragon.show.film.film_run import film_name, film_run
 from estragon.support.files import write_json
 from estragon.support.progress import Progress
-from estragon.tag.evaluate import wilson_interval
-from estragon.tag.roles import Role
+from estragon.tag.matches import wilson_interval
+from estragon.tag.rules import Role
 
 
 def finish(session: Session, *, film: bool, probe_steps: int) -> None:

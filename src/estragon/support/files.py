@@ -1,4 +1,4 @@
-"""Files written completely or not at all, and locks between processes."""
+"""Files written completely or not at all, JSON files read and checked, and locks."""
 
 import contextlib
 import io
@@ -8,11 +8,16 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
+
+import msgspec
 
 from estragon.support.errors import UserError
 
+T = TypeVar("T")
+
 LOCK_POLL_SEC = 0.05
+LONGEST_MESSAGE = 400
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -105,6 +110,20 @@ def write_json(path: Path, value: Any) -> None:
     write_whole(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
 
 
+def read_json(path: Path, shape: type[T]) -> T:
+    """Read `path` as a `shape`; anything unknown, missing, mistyped or out of range is an error."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+    try:
+        return msgspec.json.decode(data, type=shape)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{path.name}: {_with_key(str(error))}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path.name} is not valid JSON: {_printable(str(error))}") from error
+
+
 def check_archive(data: bytes, largest: int) -> None:
     """Raise ValueError unless this is an undamaged zip archive of at most `largest` bytes unpacked.
 
@@ -154,3 +173,17 @@ def locked(
         yield
     finally:
         lock.release()
+
+
+def _with_key(message: str) -> str:
+    """Turn msgspec's "… - at `$.agent.speed_mps`" into "agent.speed_mps: …"."""
+    text, _, place = message.partition(" - at `$")
+    key = place.rstrip("`").lstrip(".")
+    text = text.replace("`", "'")
+    return _printable(f"{key}: {text}" if key else text)
+
+
+def _printable(text: str) -> str:
+    """One line of bounded length, whatever strings the file holds."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:LONGEST_MESSAGE])
+    return shown if len(text) <= LONGEST_MESSAGE else f"{shown} …"

@@ -1,37 +1,42 @@
 """Thousands of arenas at once: the embedded engine that everything trains on."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from estragon.support.errors import UserError
-from estragon.tag.compile import kernel
-from estragon.tag.constants import (
-    Constants,
-    Rooms,
-    Weights,
-    constants_of,
-    fan_of,
-    rooms_of,
-    weights_of,
-)
-from estragon.tag.crew import available_cores, share_out
+from estragon.support.parallel import available_cores, parallel_for
+from estragon.tag.compile import inlined, kernel
 from estragon.tag.layout import Layout, load_layouts
-from estragon.tag.match import GOING_ON, decide, observe, spawn
-from estragon.tag.physics import distance_between
-from estragon.tag.rewards import TERMS
-from estragon.tag.rules import ACTION_SIZE, AGENTS, Rules, load_rules
-from estragon.tag.state import AGENT, ARENA
+from estragon.tag.physics import command_of, distance_between, gap_square, move_agent
+from estragon.tag.rewards import reward_terms
+from estragon.tag.rules import (
+    ACTION_SIZE,
+    AGENTS,
+    GOING_ON,
+    NOBODY,
+    TAGGED,
+    TERMS,
+    TIMED_OUT,
+    Rules,
+    load_rules,
+)
+from estragon.tag.state import AGENT, ARENA, Constants, Rooms, constants_of, fan_of, rooms_of
+from estragon.tag.threefry import FACING, LAYOUT, SPAWN, uniform_pair
+from estragon.tag.vision import cast_fan, sees, write_head, write_rays
 
 SEEDS = 2**32
+FIRST_TRIES, SECOND_TRIES, FACING_TRIES = 16, 64, 32
 
 
 class Game(NamedTuple):
     """All that stays the same while arenas are played."""
 
     constants: Constants
-    weights: Weights
+    weights: Any
+    """Of rules.Weights."""
     rooms: Rooms
     fan: np.ndarray
     seed: int
@@ -92,8 +97,6 @@ class Arenas:
             raise UserError(f"arenas: expected 1 to {2**20}, got {count}")
         if first_seeker not in range(AGENTS):
             raise UserError(f"first_seeker: expected 0 or 1, got {first_seeker}")
-        if not 0 <= first_arena <= SEEDS - count:
-            raise UserError(f"first_arena: expected 0 to {SEEDS - count}, got {first_arena}")
         self.rules = rules or load_rules()
         chosen = layout if layout is not None else self.rules.layout
         self.layouts = load_layouts(chosen, self.rules) if isinstance(chosen, str) else list(chosen)
@@ -103,7 +106,7 @@ class Arenas:
         self.threads = threads or available_cores()
         self.game = Game(
             constants=constants_of(self.rules),
-            weights=weights_of(self.rules),
+            weights=self.rules.reward_weights,
             rooms=rooms_of(self.layouts, self.rules),
             fan=fan_of(self.rules),
             seed=_checked_seed(seed),
@@ -111,7 +114,7 @@ class Arenas:
         )
         self.begun = False
         self.arenas = np.zeros(count, dtype=ARENA)
-        self.arenas["number"] = np.arange(first_arena, first_arena + count)
+        self._number(first_arena)
         self.agents = np.zeros((count, AGENTS), dtype=AGENT)
         size = self.rules.observation.size
         self.results = Results(
@@ -148,10 +151,17 @@ class Arenas:
         index: np.ndarray = self.arenas["layout"]
         return index
 
-    def reset(self, seed: int | None = None) -> np.ndarray:
-        """Begin episode 0 everywhere, with a new seed if one is given; returns the observations."""
+    def reset(self, seed: int | None = None, *, first_arena: int | None = None) -> np.ndarray:
+        """Begin episode 0 everywhere; returns the observations.
+
+        Args:
+            seed: a new seed of all random draws.
+            first_arena: a new number of the first arena in the random streams.
+        """
         if seed is not None:
             self.game = self.game._replace(seed=_checked_seed(seed))
+        if first_arena is not None:
+            self._number(first_arena)
         self.arenas["episode"] = 0
         return self._begin()
 
@@ -200,6 +210,11 @@ class Arenas:
         self.begun = True
         return self._observe()
 
+    def _number(self, first_arena: int) -> None:
+        if not 0 <= first_arena <= SEEDS - self.count:
+            raise UserError(f"first_arena: expected 0 to {SEEDS - self.count}, got {first_arena}")
+        self.arenas["number"] = np.arange(first_arena, first_arena + self.count)
+
     def _begin(self) -> np.ndarray:
         self.begun = True
         self._run(_spawn_span, self.game)
@@ -210,7 +225,7 @@ class Arenas:
         return self.observations
 
     def _run(self, kernel: Callable[..., None], *arguments: Any) -> None:
-        share_out(kernel, self.count, self.threads, self.arenas, self.agents, *arguments)
+        parallel_for(kernel, self.count, self.threads, self.arenas, self.agents, *arguments)
 
 
 def _checked_seed(seed: int) -> int:
@@ -248,7 +263,7 @@ def _step_span(
     """One decision in the arenas from `first` up to `last`."""
     c, rooms, fan = game.constants, game.rooms, game.fan
     scratch = np.empty((4, fan.shape[1]))
-    terms = np.empty((2, results.terms.shape[2]))
+    terms = np.zeros((2, results.terms.shape[2]))
     for a in range(first, last):
         end, winner = decide(arenas, agents, a, actions, terms, rooms, game.weights, c)
         for i in range(2):
@@ -266,3 +281,206 @@ def _step_span(
             arenas[a].episode = arenas[a].episode + 1
             spawn(arenas, agents, a, game.seed, game.first_seeker, rooms, c)
         observe(arenas, agents, a, fan, scratch, rooms, results.observations, c)
+
+
+@inlined
+def spawn(
+    arenas: Any, agents: Any, a: int, seed: int, first_seeker: int, rooms: Rooms, c: Constants
+) -> None:
+    """Begin the current episode of arena `a`: a layout, two places apart, two facings."""
+    arena = arenas[a]
+    number, episode = arena.number, arena.episode
+    layouts = rooms.counts.shape[0]
+    arena.layout = 0
+    if layouts > 1:
+        share, _ = uniform_pair(seed, number, episode, LAYOUT, 0)
+        arena.layout = int(share * layouts)
+    arena.tick = 0
+    arena.seeker = first_seeker
+    _place(agents[a, 0], agents[a, 1], seed, number, episode, rooms, arena.layout, c)
+    for i in range(2):
+        agent = agents[a, i]
+        agent.y = c.stop_floor
+        agent.velocity_x = 0.0
+        agent.velocity_y = 0.0
+        agent.velocity_z = 0.0
+        agent.forward_x = 0.0
+        agent.forward_z = 1.0
+        agent.seen_x = 0.0
+        agent.seen_y = 0.0
+        agent.seen_z = 0.0
+        agent.seen_tick = -1
+        agent.immune_ticks = 0
+        agent.it_ticks = 0
+        agent.on_floor = 1
+        for attempt in range(FACING_TRIES):
+            share_x, share_z = uniform_pair(
+                seed, number, episode, FACING, i * FACING_TRIES + attempt
+            )
+            x, z = 2.0 * share_x - 1.0, 2.0 * share_z - 1.0
+            square = x * x + z * z
+            if 0.01 < square < 1.0:
+                length = math.sqrt(square)
+                agent.forward_x = x / length
+                agent.forward_z = z / length
+                break
+
+
+@inlined
+def _place(
+    one: Any,
+    two: Any,
+    seed: int,
+    number: int,
+    episode: int,
+    rooms: Rooms,
+    layout: int,
+    c: Constants,
+) -> None:
+    """Draw two free floor places at least the separation apart."""
+    draw = 0
+    for _ in range(FIRST_TRIES):
+        one.x, one.z = _draw_floor(seed, number, episode, draw, c)
+        draw += 1
+        if not _is_free(one.x, one.z, rooms, layout):
+            continue
+        for _ in range(SECOND_TRIES):
+            two.x, two.z = _draw_floor(seed, number, episode, draw, c)
+            draw += 1
+            x, z = two.x - one.x, two.z - one.z
+            if x * x + z * z >= c.separation_square and _is_free(two.x, two.z, rooms, layout):
+                return
+    one.x, one.z = rooms.spawns[layout, 0, 0], rooms.spawns[layout, 0, 1]
+    two.x, two.z = rooms.spawns[layout, 1, 0], rooms.spawns[layout, 1, 1]
+
+
+@inlined
+def _draw_floor(
+    seed: int, number: int, episode: int, draw: int, c: Constants
+) -> tuple[float, float]:
+    share_x, share_z = uniform_pair(seed, number, episode, SPAWN, draw)
+    return (2.0 * share_x - 1.0) * c.stop_x, (2.0 * share_z - 1.0) * c.stop_z
+
+
+@inlined
+def _is_free(x: float, z: float, rooms: Rooms, layout: int) -> bool:
+    for index in range(rooms.counts[layout]):
+        box = rooms.boxes[layout, index]
+        if box.stop_low_x < x < box.stop_high_x and box.stop_low_z < z < box.stop_high_z:
+            return False
+    return True
+
+
+@inlined
+def decide(
+    arenas: Any,
+    agents: Any,
+    a: int,
+    actions: np.ndarray,
+    terms: np.ndarray,
+    rooms: Rooms,
+    w: Any,
+    c: Constants,
+) -> tuple[int, int]:
+    """Play one decision in arena `a`; returns how it ended and who won, or NOBODY.
+
+    Args:
+        actions: (arenas, 2, 3) what the agents want.
+        terms: (2, terms) float64, filled with the decision's rewards.
+    """
+    arena, one, two = arenas[a], agents[a, 0], agents[a, 1]
+    layout, count = arena.layout, rooms.counts[arena.layout]
+    acted_as_seeker = arena.seeker
+    command_one, command_two = command_of(actions[a, 0], c), command_of(actions[a, 1], c)
+    before = distance_between(one, two)
+    tags_one, tags_two, near_jumps = 0, 0, 0
+    end, winner = GOING_ON, NOBODY
+    for _ in range(c.decision_ticks):
+        seeker = arena.seeker
+        jumped_one = move_agent(one, two, command_one, rooms.boxes, layout, count, c)
+        jumped_two = move_agent(two, one, command_two, rooms.boxes, layout, count, c)
+        if jumped_one if seeker == 0 else jumped_two:
+            near_jumps += seeker == acted_as_seeker and distance_between(one, two) <= w.jump_near_m
+        tagged, end = _judge_tick(arena, agents[a, seeker], agents[a, 1 - seeker], c)
+        if tagged:
+            tags_one += seeker == 0
+            tags_two += seeker == 1
+        if end != GOING_ON:
+            winner = _winner(arena, one, two, end)
+            break
+    progress = before - distance_between(one, two)
+    for i in range(2):
+        reward_terms(
+            agents[a, i],
+            i == acted_as_seeker,
+            progress,
+            tags_one - tags_two if i == 0 else tags_two - tags_one,
+            near_jumps,
+            0 if end != TIMED_OUT or winner == NOBODY else (1 if winner == i else -1),
+            terms[i],
+            w,
+            c,
+        )
+    return end, winner
+
+
+@inlined
+def _judge_tick(arena: Any, seeker: Any, hider: Any, c: Constants) -> tuple[bool, int]:
+    """Count the tick, then see whether it brought a tag or the end."""
+    arena.tick = arena.tick + 1
+    seeker.it_ticks = seeker.it_ticks + 1
+    if seeker.immune_ticks > 0:
+        seeker.immune_ticks = seeker.immune_ticks - 1
+    if hider.immune_ticks > 0:
+        hider.immune_ticks = hider.immune_ticks - 1
+    tagged = hider.immune_ticks == 0 and gap_square(seeker, hider, c.size) <= c.reach_square
+    if tagged:
+        if c.tag_ends_episode:
+            return True, TAGGED
+        arena.seeker = 1 - arena.seeker
+        seeker.immune_ticks = c.immunity_ticks
+        hider.immune_ticks = c.immunity_ticks
+    return tagged, TIMED_OUT if arena.tick >= c.limit_ticks else GOING_ON
+
+
+@inlined
+def _winner(arena: Any, one: Any, two: Any, end: int) -> int:
+    """Who won a match that ended: by the tag, or who was "it" for less time."""
+    if end == TAGGED:
+        return int(arena.seeker)
+    if one.it_ticks == two.it_ticks:
+        return NOBODY
+    return 0 if one.it_ticks < two.it_ticks else 1
+
+
+@inlined
+def observe(
+    arenas: Any,
+    agents: Any,
+    a: int,
+    fan: np.ndarray,
+    scratch: np.ndarray,
+    rooms: Rooms,
+    observations: np.ndarray,
+    c: Constants,
+) -> None:
+    """Sense, remember, and write the observations of arena `a`.
+
+    Args:
+        fan: (2, rays) cosine and sine of each ray's angle from straight ahead.
+        scratch: (4, rays) float64.
+        observations: (arenas, 2, observation size) float32.
+    """
+    arena = arenas[a]
+    layout, count = arena.layout, rooms.counts[arena.layout]
+    for i in range(2):
+        agent, other = agents[a, i], agents[a, 1 - i]
+        out = observations[a, i]
+        cast_fan(agent, other, fan, rooms.boxes, layout, count, scratch, c)
+        visible = write_rays(scratch, out, c)
+        if not visible:
+            visible = sees(agent, other, rooms.boxes, layout, count, c)
+        if visible:
+            agent.seen_x, agent.seen_y, agent.seen_z = other.x, other.y, other.z
+            agent.seen_tick = arena.tick
+        write_head(arena.tick, agent, i == arena.seeker, visible, out, c)

@@ -10,23 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from estragon.support.errors import UserError
-from estragon.tag import series, streams
+from estragon.support.parallel import available_cores, parallel_for
 from estragon.tag.compile import inlined, kernel
-from estragon.tag.constants import constants_of, fan_of
-from estragon.tag.crew import available_cores, share_out
-from estragon.tag.observation import (
-    FORWARD,
-    IS_SEEKER,
-    ON_FLOOR,
-    POSITION,
-    RAYS,
-    SEEN,
-    SEEN_AGE,
-    TIME_LEFT,
-    VELOCITY,
-    VISIBLE,
-)
-from estragon.tag.rules import Rules
+from estragon.tag.rules import OBS, RAY_CHANNELS, Rules
+from estragon.tag.state import constants_of, cosine, fan_of, radians, sine
+from estragon.tag.threefry import ACTION, threefry
 
 BOTS = ("random", "chaser", "evader")
 RANDOM, CHASER, EVADER = range(3)
@@ -69,10 +57,10 @@ class Bot:
         self._kind = BOTS.index(name)
         self._threads = threads or available_cores()
         c = constants_of(rules)
-        turns = [series.radians(360.0 * k / DIRECTIONS - 180.0) for k in range(DIRECTIONS)]
+        turns = [radians(360.0 * k / DIRECTIONS - 180.0) for k in range(DIRECTIONS)]
         self._sense = BotSense(
             fan=fan_of(rules),
-            compass=np.array([[series.cosine(a) for a in turns], [series.sine(a) for a in turns]]),
+            compass=np.array([[cosine(a) for a in turns], [sine(a) for a in turns]]),
             stop_x=c.stop_x,
             stop_z=c.stop_z,
             eye_range=c.eye_range,
@@ -87,7 +75,7 @@ class Bot:
     def act(self, observations: np.ndarray) -> np.ndarray:
         """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
         actions = np.empty((len(observations), 3), dtype=np.float32)
-        share_out(
+        parallel_for(
             _act_span,
             len(observations),
             self._threads,
@@ -119,11 +107,11 @@ def _act_span(
 def _random(obs: np.ndarray) -> tuple[float, float, float]:
     """Uniform actions, drawn from the bits of the observation itself."""
     bits = obs.view(np.uint32)
-    role = 1 if obs[IS_SEEKER] > 0.5 else 0
-    first, second = streams.threefry(
-        int(bits[TIME_LEFT]), role, int(bits[POSITION]), int(bits[POSITION + 2])
+    role = 1 if obs[OBS.is_seeker] > 0.5 else 0
+    first, second = threefry(
+        int(bits[OBS.time_left]), role, int(bits[OBS.position]), int(bits[OBS.position + 2])
     )
-    third, _ = streams.threefry(first, second, streams.ACTION, role)
+    third, _ = threefry(first, second, ACTION, role)
     x = first / 4294967296.0 * 2.0 - 1.0
     z = second / 4294967296.0 * 2.0 - 1.0
     return x, z, third / 4294967296.0 * 2.0 - 1.0
@@ -132,11 +120,11 @@ def _random(obs: np.ndarray) -> tuple[float, float, float]:
 @inlined
 def _clearance(obs: np.ndarray, along_x: float, along_z: float, s: BotSense) -> float:
     """How far the cube could go in a direction before it meets something its rays show solid."""
-    forward_x, forward_z = float(obs[FORWARD]), float(obs[FORWARD + 1])
+    forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
     clear = s.eye_range
     for ray in range(s.fan.shape[1]):
-        if obs[RAYS + 3 * ray + 1] > 0.5:
-            distance = float(obs[RAYS + 3 * ray]) * s.eye_range
+        if obs[OBS.rays + RAY_CHANNELS * ray + 1] > 0.5:
+            distance = float(obs[OBS.rays + RAY_CHANNELS * ray]) * s.eye_range
             ray_x = forward_x * s.fan[0, ray] - forward_z * s.fan[1, ray]
             ray_z = forward_x * s.fan[1, ray] + forward_z * s.fan[0, ray]
             ahead = distance * (ray_x * along_x + ray_z * along_z)
@@ -151,7 +139,7 @@ def _steer(
     obs: np.ndarray, goal_x: float, goal_z: float, distance: float, s: BotSense
 ) -> tuple[float, float]:
     """The direction in the fan that best leads to a goal around what stands in the way."""
-    forward_x, forward_z = float(obs[FORWARD]), float(obs[FORWARD + 1])
+    forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
     want = distance if distance < 4.0 else 4.0
     best_x, best_z = goal_x, goal_z
     if forward_x * goal_x + forward_z * goal_z < s.fan[0, 0]:
@@ -171,7 +159,7 @@ def _steer(
 @inlined
 def _roam(obs: np.ndarray, s: BotSense) -> tuple[float, float]:
     """Walk where there is most room, in a gentle curve."""
-    forward_x, forward_z = float(obs[FORWARD]), float(obs[FORWARD + 1])
+    forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
     best, best_x, best_z = -1.0, -forward_x, -forward_z
     for ray in range(0, s.fan.shape[1], 3):
         along_x = forward_x * s.fan[0, ray] - forward_z * s.fan[1, ray]
@@ -185,18 +173,18 @@ def _roam(obs: np.ndarray, s: BotSense) -> tuple[float, float]:
 @inlined
 def _chase(obs: np.ndarray, s: BotSense) -> tuple[float, float, float]:
     """Go for what is seen; else for where it was last seen; else look for it."""
-    forward_x, forward_z = float(obs[FORWARD]), float(obs[FORWARD + 1])
-    on_floor, visible = obs[ON_FLOOR] > 0.5, obs[VISIBLE] > 0.5
-    seek_x = float(obs[SEEN]) * s.position_scale
-    seek_y = float(obs[SEEN + 1]) * s.position_scale
-    seek_z = float(obs[SEEN + 2]) * s.position_scale
+    forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
+    on_floor, visible = obs[OBS.on_floor] > 0.5, obs[OBS.opponent_visible] > 0.5
+    seek_x = float(obs[OBS.last_seen_relative]) * s.position_scale
+    seek_y = float(obs[OBS.last_seen_relative + 1]) * s.position_scale
+    seek_z = float(obs[OBS.last_seen_relative + 2]) * s.position_scale
     distance = math.sqrt(seek_x * seek_x + seek_z * seek_z)
-    velocity_x = float(obs[VELOCITY]) * s.velocity_scale
-    velocity_z = float(obs[VELOCITY + 2]) * s.velocity_scale
+    velocity_x = float(obs[OBS.velocity]) * s.velocity_scale
+    velocity_z = float(obs[OBS.velocity + 2]) * s.velocity_scale
     slow = velocity_x * velocity_x + velocity_z * velocity_z < 1.0
-    elapsed = (1.0 - float(obs[TIME_LEFT])) * s.limit_sec
-    age = float(obs[SEEN_AGE]) * s.limit_sec
-    never = obs[SEEN_AGE] > 0.999
+    elapsed = (1.0 - float(obs[OBS.time_left])) * s.limit_sec
+    age = float(obs[OBS.last_seen_age]) * s.limit_sec
+    never = obs[OBS.last_seen_age] > 0.999
     if (never and elapsed < 0.6) or (not visible and distance < 1.5 and age < 1.0):
         return -forward_z * 0.3, forward_x * 0.3, 0.0  # look around
     if never or (not visible and (distance < 1.5 or age > 3.0)):
@@ -215,14 +203,14 @@ def _chase(obs: np.ndarray, s: BotSense) -> tuple[float, float, float]:
 @inlined
 def _evade(obs: np.ndarray, s: BotSense) -> tuple[float, float, float]:
     """Run the way that keeps the seeker farthest, were it to come straight on."""
-    forward_x, forward_z = float(obs[FORWARD]), float(obs[FORWARD + 1])
-    threat_x = float(obs[SEEN]) * s.position_scale
-    threat_z = float(obs[SEEN + 2]) * s.position_scale
+    forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
+    threat_x = float(obs[OBS.last_seen_relative]) * s.position_scale
+    threat_z = float(obs[OBS.last_seen_relative + 2]) * s.position_scale
     distance = math.sqrt(threat_x * threat_x + threat_z * threat_z)
-    age = float(obs[SEEN_AGE]) * s.limit_sec
+    age = float(obs[OBS.last_seen_age]) * s.limit_sec
     if age > FRESH_SEC or distance < 0.001:
         return -forward_z * 0.3, forward_x * 0.3, 0.0  # look around
-    if obs[VISIBLE] < 0.5 and age > LOOK_BACK_SEC and distance > 4.0:
+    if obs[OBS.opponent_visible] < 0.5 and age > LOOK_BACK_SEC and distance > 4.0:
         return threat_x / distance * 0.15, threat_z / distance * 0.15, 0.0  # look back
     # unseen, it will have come after: as far as it could run, but not nearer than a step
     come = s.speed * age if s.speed * age < distance - 2.0 else distance - 2.0
@@ -236,7 +224,7 @@ def _evade(obs: np.ndarray, s: BotSense) -> tuple[float, float, float]:
         score = _imagine(obs, along_x, along_z, room, threat_x, threat_z, s)
         if score > best:
             best, best_x, best_z, best_room = score, along_x, along_z, room
-    jumps = obs[ON_FLOOR] > 0.5 and (best_room < 0.8 or distance < 1.3)
+    jumps = obs[OBS.on_floor] > 0.5 and (best_room < 0.8 or distance < 1.3)
     return best_x, best_z, 1.0 if jumps else 0.0
 
 
@@ -252,8 +240,8 @@ def _imagine(
 ) -> float:
     """How well it would end to run one way while the seeker comes straight on."""
     x, z, ran = 0.0, 0.0, 0.0
-    velocity_x = float(obs[VELOCITY]) * s.velocity_scale
-    velocity_z = float(obs[VELOCITY + 2]) * s.velocity_scale
+    velocity_x = float(obs[OBS.velocity]) * s.velocity_scale
+    velocity_z = float(obs[OBS.velocity + 2]) * s.velocity_scale
     closest = 100.0
     for _ in range(HORIZON):
         change_x, change_z = along_x * s.speed - velocity_x, along_z * s.speed - velocity_z
@@ -275,8 +263,8 @@ def _imagine(
         if apart > 0.1:
             threat_x = threat_x + away_x / apart * s.speed * IMAGINED_SEC
             threat_z = threat_z + away_z / apart * s.speed * IMAGINED_SEC
-    own_x = float(obs[POSITION]) * s.position_scale + x
-    own_z = float(obs[POSITION + 2]) * s.position_scale + z
+    own_x = float(obs[OBS.position]) * s.position_scale + x
+    own_z = float(obs[OBS.position + 2]) * s.position_scale + z
     hidden = COVER if _hidden(obs, x, z, threat_x, threat_z, s) else 0.0
     return closest + 1.5 * apart + hidden - _cornered(own_x, own_z, s)
 
@@ -286,12 +274,12 @@ def _hidden(
     obs: np.ndarray, end_x: float, end_z: float, threat_x: float, threat_z: float, s: BotSense
 ) -> bool:
     """Whether something its rays show stands between the seeker and where it would be."""
-    forward_x, forward_z = float(obs[FORWARD]), float(obs[FORWARD + 1])
+    forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
     line_x, line_z = end_x - threat_x, end_z - threat_z
     square = line_x * line_x + line_z * line_z
     for ray in range(s.fan.shape[1]):
-        if obs[RAYS + 3 * ray + 1] > 0.5:
-            distance = float(obs[RAYS + 3 * ray]) * s.eye_range
+        if obs[OBS.rays + RAY_CHANNELS * ray + 1] > 0.5:
+            distance = float(obs[OBS.rays + RAY_CHANNELS * ray]) * s.eye_range
             x = distance * (forward_x * s.fan[0, ray] - forward_z * s.fan[1, ray]) - threat_x
             z = distance * (forward_x * s.fan[1, ray] + forward_z * s.fan[0, ray]) - threat_z
             along = x * line_x + z * line_z
@@ -305,7 +293,10 @@ def _hidden(
 @inlined
 def _room(obs: np.ndarray, along_x: float, along_z: float, s: BotSense) -> float:
     """How far it could run in a direction: to the walls, or to what its rays show."""
-    x, z = float(obs[POSITION]) * s.position_scale, float(obs[POSITION + 2]) * s.position_scale
+    x, z = (
+        float(obs[OBS.position]) * s.position_scale,
+        float(obs[OBS.position + 2]) * s.position_scale,
+    )
     room = 100.0
     if along_x > 0.001 or along_x < -0.001:
         wall = ((s.stop_x if along_x > 0.0 else -s.stop_x) - x) / along_x

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numba
 
 from estragon.support import paths
+from estragon.tag.rules import OBS, TERM, Weights
 
 UNUSED_SEC = 30 * 24 * 3600.0
 
@@ -49,8 +50,8 @@ def _compile(function: F, *, forceinline: bool) -> F:
 
 @functools.cache
 def _cache_folder(source: Path) -> str:
-    """A folder for exactly these sources and this numba, or "" where none can be written."""
-    digest = hashlib.sha256(numba.__version__.encode())
+    """A folder for exactly these sources, tables and numba; "" where none can be written."""
+    digest = hashlib.sha256(repr((numba.__version__, TERM, OBS, Weights._fields)).encode())
     for path in sorted({*Path(__file__).parent.glob("*.py"), source}):
         digest.update(path.read_bytes())
     folder = paths.home() / "numba" / digest.hexdigest()[:16]

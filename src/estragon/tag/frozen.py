@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from estragon.tag.roles import Role
-from estragon.tag.rules import ACTION_SIZE, Rules
+from estragon.tag.rules import ACTION_SIZE, Role, Rules
 
 CLIP = 10.0
 """Normalised observations are cut off here."""

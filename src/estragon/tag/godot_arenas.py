@@ -1,4 +1,4 @@
-"""Arenas of the tag game played by real Godot, behind the same face as the embedded ones."""
+"""Arenas of the tag game played by real Godot, with the methods of the embedded ones."""
 
 import struct
 import tempfile
@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+import msgspec
 import numpy as np
 
 from estragon.godot.channel import Lockstep
 from estragon.support import paths
 from estragon.support.errors import UserError
+from estragon.support.files import write_json
 from estragon.tag.arenas import Results
 from estragon.tag.layout import Layout, write_layouts
-from estragon.tag.rewards import TERMS
-from estragon.tag.rules import ACTION_SIZE, AGENTS, Rules
+from estragon.tag.rules import ACTION_SIZE, AGENTS, TERMS, Rules
 from estragon.tag.state import AGENT
 
 PROTOCOL = 2
@@ -32,24 +33,29 @@ class GodotArenas:
         layouts: Sequence[Layout],
         seed: int = 0,
         first_seeker: int = 0,
-        rules_file: Path | None = None,
     ) -> None:
         """Start Godot with `count` arenas.
 
         Args:
             count: arenas side by side.
-            rules: the game; its rule set and reward profile are passed on.
+            rules: the game, as Godot is to play it.
             layouts: boxes; with several, every episode draws one.
             seed: of all random draws.
             first_seeker: the agent that is "it" when an episode begins, 0 or 1.
-            rules_file: the file the rules came from, where it is not the game's own.
         """
         self.rules, self.count = rules, count
         self.layouts, self.seed = list(layouts), seed
         self._folder = tempfile.TemporaryDirectory(prefix="estragon-arenas-")
-        self._first_arena = 0
+        folder = Path(self._folder.name)
         try:
-            options = [*self._options(layouts, seed, rules_file), f"--first-seeker={first_seeker}"]
+            write_json(folder / "rules.json", msgspec.to_builtins(rules))
+            options = [
+                f"--arenas={count}",
+                f"--layout={write_layouts(layouts, folder)}",
+                f"--rules-file={folder / 'rules.json'}",
+                f"--seed={seed}",
+                f"--first-seeker={first_seeker}",
+            ]
             self._channel = Lockstep(paths.godot_project(), options)
             self._check_hello()
         except BaseException:
@@ -83,7 +89,7 @@ class GodotArenas:
         is_seeker: np.ndarray = self._seekers[:, None] == np.arange(AGENTS)
         return is_seeker
 
-    def reset(self, first_arena: int = 0) -> np.ndarray:
+    def reset(self, *, first_arena: int = 0) -> np.ndarray:
         """Begin episode 0 of arenas number `first_arena` on; returns the observations."""
         frame = b"R" + struct.pack("<II", 0, first_arena)
         answer = self._channel.ask(frame, "the first observations")
@@ -105,16 +111,6 @@ class GodotArenas:
         """End Godot."""
         self._channel.close()
         self._folder.cleanup()
-
-    def _options(self, layouts: Sequence[Layout], seed: int, rules_file: Path | None) -> list[str]:
-        options = [
-            f"--arenas={self.count}",
-            f"--layout={write_layouts(layouts, Path(self._folder.name))}",
-            f"--rules={self.rules.rules}",
-            f"--rewards={self.rules.rewards}",
-            f"--seed={seed}",
-        ]
-        return options + ([f"--rules-file={rules_file.resolve()}"] if rules_file else [])
 
     def _check_hello(self) -> None:
         hello = self._channel.hello
@@ -149,10 +145,10 @@ class GodotArenas:
         self.layout_index = take("<i4", count)
         distances = take("<f8", count)
         self.states = take("<f8", count, AGENTS, STATE_SIZE)
-        last_sights = np.zeros_like(observations)
+        final = np.zeros_like(observations)
         if restart:
             ended = np.flatnonzero(ends)
-            last_sights[ended] = take("<f4", len(ended), AGENTS, size)
+            final[ended] = take("<f4", len(ended), AGENTS, size)
         return Results(
             observations=observations,
             rewards=rewards,
@@ -161,5 +157,5 @@ class GodotArenas:
             winners=winners,
             ticks=ticks,
             distances=distances,
-            final_observations=last_sights,
+            final_observations=final,
         )

@@ -1,4 +1,4 @@
-"""The boxes in an arena: read, checked, and packed for the kernels."""
+"""The boxes in an arena: read, made from a seed, checked, and drawn as text."""
 
 import re
 from collections.abc import Sequence
@@ -11,13 +11,19 @@ from msgspec import Meta, Struct
 
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.support.files import write_json
+from estragon.support.files import read_json, write_json
 from estragon.tag.rules import Rules
-from estragon.tag.schema import read_json
 
 MAX_BOXES = 32
 APEX_MARGIN_M = 0.1
 """No box top may lie this close to where a jump ends: whether it is reached must be plain."""
+FEWEST_BOXES, MOST_BOXES = 3, 7
+SMALLEST_BOX_M, LARGEST_BOX_M = 1.5, 4.0
+TRIES = 400
+"""Of a layout made from a seed: boxes, their sides, and how often one more is tried."""
+CELL_WIDTH_M, CELL_DEPTH_M = 0.5, 1.0
+LOW, TALL, FLOOR = "░", "█", "·"
+"""A layout drawn as text: what a character covers, and what it shows."""
 FLOOR_STEPS = 80
 """The floor is looked at on a grid of this many steps along each side."""
 
@@ -45,8 +51,6 @@ class Layout(Struct, frozen=True, forbid_unknown_fields=True):
 def load_layout(spec: str, rules: Rules) -> Layout:
     """A layout by name (`playground`), by file (`mine.json`) or by seed (`random:7`)."""
     if spec.startswith("random:"):
-        from estragon.tag.random_layout import random_layout  # needs numba; reading a file does not
-
         return random_layout(_seed_of(spec), rules)
     if spec.endswith(".json"):
         path = Path(spec)
@@ -179,3 +183,72 @@ def _seed_of(spec: str) -> int:
     if not text.isdecimal() or int(text) >= 2**32:
         raise UserError(f"layout '{spec}': write random:SEED with a whole number below 2^32")
     return int(text)
+
+
+def random_layout(seed: int, rules: Rules) -> Layout:
+    """Some low and some tall boxes, each with room to pass on every side.
+
+    Boxes keep more than an agent's width from each other and from the walls, so even grown by an
+    agent's half width they are disjoint: the floor between them is one connected piece.
+    """
+    from estragon.tag.threefry import BOXES, uniform_pair  # needs numba; reading a file does not
+
+    gap = rules.agent.size_m * 1.6
+    share, _ = uniform_pair(seed, 0, 0, BOXES, 0)
+    wanted = FEWEST_BOXES + int(share * (MOST_BOXES - FEWEST_BOXES + 1))
+    boxes: list[Box] = []
+    for attempt in range(TRIES):
+        if len(boxes) == wanted:
+            break
+        draws = [uniform_pair(seed, 0, 0, BOXES, 1 + 3 * attempt + draw) for draw in range(3)]
+        box = _box_of(draws, rules, gap)
+        if box is not None and all(_apart(box, other, gap) for other in boxes):
+            boxes.append(box)
+    if not boxes:
+        raise UserError(f"random layout {seed}: the arena is too small for boxes; use 'empty'")
+    layout = Layout(boxes, f"Made from seed {seed}.", f"random:{seed}")
+    check_layout(layout, rules)
+    return layout
+
+
+def _box_of(draws: list[tuple[float, float]], rules: Rules, gap: float) -> Box | None:
+    """A box from three pairs in [0, 1), rounded to 0.1 m; None where there is no room for it."""
+    (share_width, share_depth), (share_x, share_z), (share_height, _) = draws
+    width = round(SMALLEST_BOX_M + share_width * (LARGEST_BOX_M - SMALLEST_BOX_M), 1)
+    depth = round(SMALLEST_BOX_M + share_depth * (LARGEST_BOX_M - SMALLEST_BOX_M), 1)
+    room_x = rules.arena.width_m / 2.0 - gap - width / 2.0
+    room_z = rules.arena.depth_m / 2.0 - gap - depth / 2.0
+    if room_x <= 0.1 or room_z <= 0.1:
+        return None
+    x = round((2.0 * share_x - 1.0) * (room_x - 0.1), 1)
+    z = round((2.0 * share_z - 1.0) * (room_z - 0.1), 1)
+    height = round((1.8 if share_height < 0.5 else 0.7) * rules.jump_height_m, 1)
+    return Box((x, z), (width, height, depth))
+
+
+def _apart(one: Box, other: Box, gap: float) -> bool:
+    gap_x = abs(one.at_m[0] - other.at_m[0]) - (one.size_m[0] + other.size_m[0]) / 2.0
+    gap_z = abs(one.at_m[1] - other.at_m[1]) - (one.size_m[2] + other.size_m[2]) / 2.0
+    return max(gap_x, gap_z) >= gap
+
+
+def draw_layout(layout: Layout, rules: Rules) -> str:
+    """The arena from above as text, x to the right and z down."""
+    width, depth = rules.arena.width_m, rules.arena.depth_m
+    columns, rows = int(width / CELL_WIDTH_M), int(depth / CELL_DEPTH_M)
+    lines = []
+    for row in range(rows):
+        z = (row + 0.5) * CELL_DEPTH_M - depth / 2.0
+        across = [(column + 0.5) * CELL_WIDTH_M - width / 2.0 for column in range(columns)]
+        lines.append("".join(_symbol(layout, x, z, rules) for x in across))
+    edge = "─" * columns
+    return "\n".join([f"┌{edge}┐", *(f"│{line}│" for line in lines), f"└{edge}┘"])
+
+
+def _symbol(layout: Layout, x: float, z: float, rules: Rules) -> str:
+    top = max((box.size_m[1] for box in layout.boxes if _covers(box, x, z)), default=0.0)
+    return FLOOR if top == 0.0 else LOW if top < rules.jump_height_m else TALL
+
+
+def _covers(box: Box, x: float, z: float) -> bool:
+    return abs(x - box.at_m[0]) < box.size_m[0] / 2.0 and abs(z - box.at_m[1]) < box.size_m[2] / 2.0

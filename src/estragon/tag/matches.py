@@ -1,66 +1,101 @@
-"""Matches between two players, for judging strength."""
+"""Matches between two players, for judging strength; on the embedded engine or in Godot."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas, Results
-from estragon.tag.layout import Layout
-from estragon.tag.match import GOING_ON
-from estragon.tag.players import Player
-from estragon.tag.rules import Rules
+from estragon.tag.bots import Bot
+from estragon.tag.godot_arenas import GodotArenas
+from estragon.tag.layout import Layout, load_layouts
+from estragon.tag.policy_files import load_policy
+from estragon.tag.rules import GOING_ON, Role, Rules
 
 BATCH = 1024
 """Matches the embedded engine plays side by side."""
+GODOT_ARENAS = 32
+"""Matches played side by side in one Godot process."""
+TRAINED = {
+    "seeker": Path("trainer", "policy_seeker.npz"),
+    "hider": Path("trainer", "policy_hider.npz"),
+}
+"""Policies that play where no player is named and these files exist; else the bots below."""
+DEFAULT_BOTS = {"seeker": "bot:chaser", "hider": "bot:evader"}
+Z95 = 1.959963984540054
+
+EngineName = Literal["embedded", "godot"]
+AnyArenas = Arenas | GodotArenas
+
+
+class Player(Protocol):
+    """Anything that turns observations into actions."""
+
+    name: str
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
+        ...
 
 
 Team = tuple[Player, Player]
 """Who plays for an agent while it is "it", and who while it is not."""
 
 
-class Engine(Protocol):
-    """Whatever plays arenas: the embedded engine, or Godot."""
+class MatchWatcher(Protocol):
+    """Looks on while matches are played."""
 
-    count: int
-    rules: Rules
-    layouts: list[Layout]
-
-    @property
-    def seed(self) -> int:
-        """Of all random draws."""
-        ...
-
-    @property
-    def agents(self) -> np.ndarray:
-        """The agents as they are now: (arenas, agents) of AGENT."""
-        ...
-
-    @property
-    def is_seeker(self) -> np.ndarray:
-        """Which agents are "it" now: (arenas, agents) bool."""
-        ...
-
-    @property
-    def layout_index(self) -> np.ndarray:
-        """Which of the layouts is played on: (arenas,) integers."""
-        ...
-
-    def step(self, actions: np.ndarray, *, restart: bool = True) -> Results:
-        """Play one decision in every arena; begin anew, if asked to, where an episode ends."""
-        ...
-
-
-class Watcher(Protocol):
-    """Whoever looks on while matches are played."""
-
-    def begin(self, arenas: Engine, first: int, observations: np.ndarray) -> None:
+    def begin(self, arenas: AnyArenas, first: int, observations: np.ndarray) -> None:
         """Match number `first` begins in the first arena, the next ones in those after it."""
         ...
 
-    def see(self, arenas: Engine, results: Results, playing: np.ndarray) -> None:
+    def see(self, arenas: AnyArenas, results: Results, playing: np.ndarray) -> None:
         """A decision was played; `playing` (arenas,) says where a match was going on before it."""
         ...
+
+
+def load_player(spec: str, rules: Rules, role: Role) -> Player:
+    """`bot:NAME`, or a policy file that was trained for this role."""
+    if spec.startswith("bot:"):
+        return Bot(spec.removeprefix("bot:"), rules)
+    path = Path(spec)
+    if not path.is_file():
+        raise UserError(
+            f"no player '{spec}': give a policy file or bot:random, bot:chaser, bot:evader"
+        )
+    return load_policy(path, rules, role)
+
+
+def default_player(role: Role) -> str:
+    """The policy trained last in this folder, or else a bot; printed to standard error."""
+    chosen = str(TRAINED[role]) if TRAINED[role].is_file() else DEFAULT_BOTS[role]
+    print(f"{role}: {chosen}", file=sys.stderr)
+    return chosen
+
+
+@contextlib.contextmanager
+def open_arenas(
+    engine: EngineName,
+    count: int,
+    *,
+    rules: Rules,
+    layouts: Sequence[Layout],
+    seed: int,
+    first_seeker: int = 0,
+) -> Iterator[AnyArenas]:
+    """Arenas of either engine, closed at the end of the block."""
+    if engine == "embedded":
+        yield Arenas(count, rules=rules, layout=layouts, seed=seed, first_seeker=first_seeker)
+        return
+    with GodotArenas(
+        count, rules=rules, layouts=layouts, seed=seed, first_seeker=first_seeker
+    ) as arenas:
+        yield arenas
 
 
 class Outcomes(NamedTuple):
@@ -83,21 +118,15 @@ def play_matches(
     layouts: str | Sequence[Layout],
     seed: int,
     batch: int = BATCH,
-    tell: Callable[[int], None] = lambda _: None,
-    watcher: Watcher | None = None,
+    watcher: MatchWatcher | None = None,
 ) -> Outcomes:
     """Play matches number 0 to count - 1 of a seed on the embedded engine.
 
-    Each match is the same in any batch. Under `transfer` rules a player acts for whoever has its
-    role at the moment.
+    Each match is the same in any batch. Under `transfer` rules a player acts for whichever agent
+    has its role at the moment.
     """
-
-    def begin(first: int) -> tuple[Arenas, np.ndarray]:
-        size = min(batch, count - first)
-        arenas = Arenas(size, rules=rules, layout=layouts, seed=seed, first_arena=first)
-        return arenas, arenas.reset()
-
-    return play_batches(seeker, hider, count, begin, tell, watcher)
+    arenas = Arenas(min(batch, count), rules=rules, layout=layouts, seed=seed)
+    return play_batches(arenas, seeker, hider, count, watcher=watcher)
 
 
 def play_teams(
@@ -118,42 +147,35 @@ def play_teams(
 
 
 def play_batches(
+    arenas: AnyArenas,
     seeker: Player,
     hider: Player,
     count: int,
-    begin: Callable[[int], tuple[Engine, np.ndarray]],
     tell: Callable[[int], None] = lambda _: None,
-    watcher: Watcher | None = None,
+    watcher: MatchWatcher | None = None,
 ) -> Outcomes:
-    """Play matches number 0 to count - 1, a batch after the other.
+    """Play matches number 0 to count - 1, one per arena, a batch after the other.
 
-    `begin(first)` begins match number `first` and those after it, one an arena, and gives the
-    engine and the first observations. `tell` hears how many matches are played; a watcher sees
-    every decision.
+    `tell` is called with the number of matches played so far; a watcher sees every decision.
     """
-    winners = np.zeros(count, dtype=np.int8)
-    ticks = np.zeros(count, dtype=np.int64)
-    rewards = np.zeros((count, 2))
-    first = 0
-    while first < count:
-        arenas, observations = begin(first)
+    batches = []
+    for first in range(0, count, arenas.count):
+        observations = arenas.reset(first_arena=first)
         if watcher is not None:
             watcher.begin(arenas, first, observations)
-        some = slice(first, min(first + arenas.count, count))
+        wanted = min(arenas.count, count - first)
         team = (seeker, hider)
-        played = _play(arenas, observations, (team, team), some.stop - first, watcher)
-        winners[some], ticks[some], rewards[some] = played
-        first = some.stop
-        tell(first)
-    return Outcomes(winners, ticks, rewards)
+        batches.append(_play(arenas, observations, (team, team), wanted, watcher))
+        tell(first + wanted)
+    return Outcomes(*(np.concatenate(column) for column in zip(*batches, strict=True)))
 
 
 def _play(
-    arenas: Engine,
+    arenas: AnyArenas,
     observations: np.ndarray,
     teams: tuple[Team, Team],
     wanted: int,
-    watcher: Watcher | None = None,
+    watcher: MatchWatcher | None = None,
 ) -> Outcomes:
     """One match in each of the first `wanted` arenas; where it is over, what follows is ignored."""
     winners = np.full(arenas.count, -1, dtype=np.int8)
@@ -177,3 +199,54 @@ def _play(
         ticks[over] = results.ticks[over]
         playing &= ~over
     return Outcomes(winners[:wanted], ticks[:wanted], rewards[:wanted])
+
+
+def evaluate(
+    seeker: str,
+    hider: str,
+    *,
+    rules: Rules,
+    engine: EngineName = "embedded",
+    layout: str | None = None,
+    seed: int = 0,
+    episodes: int = 1000,
+    tell: Callable[[int], None] = lambda _: None,
+    watcher: MatchWatcher | None = None,
+) -> dict[str, Any]:
+    """How often a seeker tags a hider: what `estragon eval tag --json` writes.
+
+    Args:
+        seeker, hider: players, as `load_player` reads them.
+        layout: boxes, as `load_layouts` reads them; None for the rules' own.
+        tell: called with the number of matches played so far.
+    """
+    spec = layout or rules.layout
+    players = load_player(seeker, rules, "seeker"), load_player(hider, rules, "hider")
+    layouts = load_layouts(spec, rules)
+    count = min(episodes, BATCH if engine == "embedded" else GODOT_ARENAS)
+    with open_arenas(engine, count, rules=rules, layouts=layouts, seed=seed) as arenas:
+        outcomes = play_batches(arenas, *players, episodes, tell, watcher)
+    # a draw, possible under transfer rules only, is half a win for each
+    rate = float(
+        np.mean(np.select([outcomes.winners == 0, outcomes.winners == 1], [1.0, 0.0], 0.5))
+    )
+    return {
+        "engine": engine,
+        "seeker": seeker,
+        "hider": hider,
+        "layout": spec,
+        "rules": rules.rules,
+        "seed": seed,
+        "episodes": episodes,
+        "seeker_win_rate": rate,
+        "ci95": wilson_interval(rate, episodes),
+        "mean_seconds": float(outcomes.ticks.mean()) / rules.physics.ticks_per_second,
+    }
+
+
+def wilson_interval(rate: float, count: int) -> list[float]:
+    """The 95% interval of a share that was seen in `count` trials (Wilson's score interval)."""
+    z2 = Z95 * Z95
+    middle = (rate + z2 / (2 * count)) / (1 + z2 / count)
+    reach = Z95 / (1 + z2 / count) * math.sqrt(rate * (1 - rate) / count + z2 / (4 * count * count))
+    return [max(0.0, middle - reach), min(1.0, middle + reach)]

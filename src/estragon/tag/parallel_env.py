@@ -7,9 +7,8 @@ from gymnasium.spaces import Box
 from pettingzoo import ParallelEnv
 
 from estragon.tag.arenas import Arenas
-from estragon.tag.faces import action_space, agent_info, begin, observation_space
-from estragon.tag.match import GOING_ON
-from estragon.tag.rules import load_rules
+from estragon.tag.gym_env import action_space, agent_info, begin, observation_space
+from estragon.tag.rules import GOING_ON, load_rules
 
 NAMES = ("Agent1", "Agent2")
 
@@ -65,8 +64,7 @@ class TagParallelEnv(ParallelEnv[str, np.ndarray, np.ndarray]):
         ended = bool(results.ends[0] != GOING_ON)
         rewards = {name: float(results.rewards[0, i]) for i, name in enumerate(NAMES)}
         infos = {
-            name: agent_info(results, 0, i, bool(acted_as_seeker[i]))
-            for i, name in enumerate(NAMES)
+            name: agent_info(results, i, bool(acted_as_seeker[i])) for i, name in enumerate(NAMES)
         }
         if ended:
             self.agents = []

@@ -1,101 +1,50 @@
-"""`estragon parity`: the same actions in both engines; do they agree to the bit?"""
+"""Whether both engines agree: the same actions in each, compared to the bit at every decision."""
 
-import dataclasses
+import io
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from estragon.support.errors import UserError
-from estragon.support.files import ensure_writable, write_json
-from estragon.support.options import optional
-from estragon.support.progress import Progress
+from estragon.support.files import write_whole
+from estragon.tag.arenas import Arenas, Results
+from estragon.tag.godot_arenas import GodotArenas
+from estragon.tag.rules import GOING_ON, RAY_CHANNELS
+from estragon.tag.state import vectors
 
-if TYPE_CHECKING:
-    from estragon.tag.arenas import Arenas, Results
-    from estragon.tag.godot_arenas import GodotArenas
-
-TELL_SEC = 10.0
 MILLIMETRE = 0.001
 RAY_TOLERANCE_M = 0.01
+IDENTICAL = 1e-17
+"""Where an error of exactly zero is drawn on a logarithmic axis."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Parity:
-    """Play the same random actions in Godot and in the embedded engine, and compare everything."""
+def compare_engines(
+    embedded: Arenas,
+    godot: GodotArenas,
+    episodes: int,
+    tell: Callable[[int], None] = lambda _: None,
+) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Play; returns a record per episode, and the positions in the first batch's last arena.
 
-    episodes: int = 200
-    """How many episodes."""
-    layout: Annotated[str | None, optional("LAYOUT")] = None
-    """A layout, or several with commas between; the game's default if not given."""
-    rules: Annotated[str | None, optional("NAME")] = None
-    """seek or transfer; by default as in rules.json."""
-    rewards: Annotated[str | None, optional("NAME")] = None
-    """A reward profile; by default as in rules.json."""
-    seed: int = 0
-    """Of the spawns and of the actions."""
-    arenas: int = 32
-    """Episodes played side by side in one Godot process."""
-    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
-    """Write summary and episodes to this file."""
-    plot: Annotated[Path | None, optional("FILE")] = None
-    """Write a picture of the paths in both engines and of the largest errors to this file."""
+    That arena stands outermost; the positions are (2 engines, decisions, 2 agents, 3). Both engines
+    need the same rules, layouts, seed and count. `tell` is called with the episodes done so far.
+    """
+    records: list[dict[str, Any]] = []
+    first_path = np.zeros((2, 0, 2, 3))
+    for first in range(0, episodes, embedded.count):
+        batch = _Batch(embedded, godot, first)
+        batch.play(np.random.default_rng((embedded.seed, first)))
+        records += batch.records[: episodes - first]
+        tell(len(records))
+        if first == 0:
+            first_path = np.array(batch.path).swapaxes(0, 1)
+    return records, first_path
 
-    def run(self) -> int:
-        """Compare, print, write; 0 if all agree within 1 mm and end alike, else 1."""
-        for path in (self.json_file, self.plot):
-            if path is not None:
-                ensure_writable(path)
-        episodes, paths_taken = self.compare()
-        summary = summarise(episodes)
-        for key, value in summary.items():
-            print(f"{key:20} {value}")
-        if self.json_file is not None:
-            write_json(self.json_file, {**summary, "per_episode": episodes})
-            print(f"wrote {self.json_file}")
-        if self.plot is not None:
-            from estragon.tag.parity_plot import plot_parity
 
-            plot_parity(self.plot, episodes, paths_taken)
-            print(f"wrote {self.plot}")
-        agrees = summary["share_within_1mm"] == summary["outcome_agreement"] == 1.0
-        return 0 if agrees else 1
-
-    def compare(self) -> tuple[list[dict[str, Any]], np.ndarray]:
-        """Play; returns a record an episode, and the positions in the first batch's last arena.
-
-        That arena stands outermost; the positions are (2 engines, decisions, 2 agents, 3).
-        """
-        from estragon.tag.arenas import Arenas
-        from estragon.tag.godot_arenas import GodotArenas
-        from estragon.tag.layout import load_layouts
-        from estragon.tag.rules import load_rules
-
-        if not 1 <= self.episodes <= 1_000_000:
-            raise UserError(f"--episodes: expected 1 to 1,000,000, got {self.episodes}")
-        if not 1 <= self.arenas <= 1024:
-            raise UserError(f"--arenas: expected 1 to 1024, got {self.arenas}")
-        rules = load_rules(rules=self.rules, rewards=self.rewards)
-        layouts = load_layouts(self.layout or rules.layout, rules)
-        count = min(self.arenas, self.episodes)
-        records: list[dict[str, Any]] = []
-        first_path = np.zeros((2, 0, 2, 3))
-        with (
-            Progress(TELL_SEC) as progress,
-            GodotArenas(count, rules=rules, layouts=layouts, seed=self.seed) as godot,
-        ):
-            progress.step("comparing", announced=False)
-            for first in range(0, self.episodes, count):
-                embedded = Arenas(
-                    count, rules=rules, layout=layouts, seed=self.seed, first_arena=first
-                )
-                batch = _Batch(embedded, godot, first)
-                batch.play(np.random.default_rng((self.seed, first)))
-                records += batch.records[: self.episodes - first]
-                progress.update(len(records), self.episodes, " episodes")
-                if first == 0:
-                    first_path = np.array(batch.path).swapaxes(0, 1)
-        return records, first_path
+def agrees(summary: dict[str, Any]) -> bool:
+    """Whether everything agrees within 1 mm and all episodes end alike."""
+    return bool(summary["share_within_1mm"] == summary["outcome_agreement"] == 1.0)
 
 
 def summarise(episodes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -118,7 +67,7 @@ def _share(episodes: list[dict[str, Any]], part: str, whole: str) -> float:
 class _Batch:
     """Episodes that both engines play side by side, and what was seen of them."""
 
-    def __init__(self, embedded: "Arenas", godot: "GodotArenas", first: int) -> None:
+    def __init__(self, embedded: Arenas, godot: GodotArenas, first: int) -> None:
         self.embedded, self.godot = embedded, godot
         self.path: list[np.ndarray] = []
         self.records: list[dict[str, Any]] = [
@@ -143,16 +92,18 @@ class _Batch:
 
     def play(self, random: np.random.Generator) -> None:
         """One episode in every arena."""
-        from estragon.tag.match import GOING_ON
-
-        ours_seen, theirs_seen = self.embedded.reset(), self.godot.reset(self.records[0]["episode"])
+        first = self.records[0]["episode"]
+        ours_seen, theirs_seen = (
+            self.embedded.reset(first_arena=first),
+            self.godot.reset(first_arena=first),
+        )
         for record, drawn in zip(self.records, self.embedded.arenas["layout"], strict=True):
             record["layout"] = self.embedded.layouts[drawn].name
         playing = np.ones(self.embedded.count, dtype=bool)
         self._compare(ours_seen, theirs_seen, playing)
         actions = np.zeros((self.embedded.count, 2, 3), dtype=np.float32)
         while playing.any():
-            _change_minds(actions, self.embedded, random)
+            _draw_actions(actions, self.embedded, random)
             ours = self.embedded.step(actions, restart=False)
             theirs = self.godot.step(actions, restart=False)
             self._compare(ours.observations, theirs.observations, playing)
@@ -161,8 +112,6 @@ class _Batch:
 
     def _compare(self, ours: np.ndarray, theirs: np.ndarray, playing: np.ndarray) -> None:
         """State and sight after a decision, of the arenas that are still in play."""
-        from estragon.tag.rules import RAY_CHANNELS
-
         names = self.embedded.agents.dtype.names or ()
         mine = np.stack([self.embedded.agents[name] for name in names], axis=-1).astype(np.float64)
         other = self.godot.states
@@ -190,9 +139,7 @@ class _Batch:
                 record["identical"] = False
                 record["first_difference_tick"] = int(self.embedded.arenas["tick"][arena])
 
-    def _compare_results(self, ours: "Results", theirs: "Results", playing: np.ndarray) -> None:
-        from estragon.tag.match import GOING_ON
-
+    def _compare_results(self, ours: Results, theirs: Results, playing: np.ndarray) -> None:
         same_terms = (ours.terms == theirs.terms).all(axis=2) & (ours.rewards == theirs.rewards)
         for arena in np.flatnonzero(playing):
             record = self.records[arena]
@@ -209,10 +156,8 @@ class _Batch:
                 )
 
 
-def _change_minds(actions: np.ndarray, arenas: "Arenas", random: np.random.Generator) -> None:
+def _draw_actions(actions: np.ndarray, arenas: Arenas, random: np.random.Generator) -> None:
     """Random actions held for a while; now and then both run at each other, to touch."""
-    from estragon.tag.state import vectors
-
     count = len(actions)
     fresh = random.random(count) < 0.15
     actions[fresh] = random.uniform(-1.2, 1.2, (int(fresh.sum()), 2, 3))
@@ -221,3 +166,45 @@ def _change_minds(actions: np.ndarray, arenas: "Arenas", random: np.random.Gener
     towards = places[:, ::-1] - places + random.normal(0.0, 0.5, places.shape)
     actions[meeting, :, :2] = towards[meeting]
     actions[meeting, :, 2] = random.random((int(meeting.sum()), 2)) < 0.2
+
+
+def plot_parity(path: Path, episodes: list[dict[str, Any]], positions: np.ndarray) -> None:
+    """Draw.
+
+    Args:
+        path: a PNG file.
+        episodes: the records of `compare_engines`.
+        positions: (2 engines, decisions, 2 agents, 3) of one episode.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 5), layout="constrained")
+    above, errors = figure.subplots(1, 2)
+    for agent, colour in enumerate(("tab:red", "tab:blue")):
+        for engine, (name, style) in enumerate((("embedded", "-"), ("Godot", ":"))):
+            walked = positions[engine, :, agent]
+            label = f"{'seeker' if agent == 0 else 'hider'}, {name}"
+            width = 1.5 if engine == 0 else 4.0
+            above.plot(walked[:, 0], walked[:, 2], style, color=colour, lw=width, label=label)
+    above.set(
+        title="An episode in the outermost arena, from above",
+        xlabel="x (m)",
+        ylabel="z (m)",
+        aspect="equal",
+    )
+    above.invert_yaxis()
+    above.legend(loc="upper right", fontsize=8)
+    worst = [max(episode["worst_error_m"], IDENTICAL) for episode in episodes]
+    errors.semilogy(range(len(worst)), worst, ".", color="tab:green")
+    errors.axhline(MILLIMETRE, color="tab:red", lw=1)
+    errors.annotate("1 mm", (0, 0.0012), color="tab:red")
+    errors.annotate("identical to the bit", (0, IDENTICAL * 1.5), color="tab:green")
+    errors.set(
+        title="Largest position error of each episode",
+        xlabel="episode",
+        ylabel="m",
+        ylim=(IDENTICAL / 10, 10.0),
+    )
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=110)
+    write_whole(path, stream.getvalue())

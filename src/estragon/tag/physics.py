@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estragon.tag.compile import inlined
-from estragon.tag.constants import Constants
+from estragon.tag.state import Constants
 
 
 class Command(NamedTuple):

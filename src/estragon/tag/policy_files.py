@@ -16,8 +16,7 @@ from msgspec import Meta, Struct
 from estragon.support.errors import UserError
 from estragon.support.files import check_archive, write_whole
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.roles import Role
-from estragon.tag.rules import Rules
+from estragon.tag.rules import Role, Rules
 
 LARGEST_FILE = 64 * 2**20
 

@@ -6,23 +6,8 @@ from typing import Any
 import numpy as np
 
 from estragon.tag.compile import inlined
-from estragon.tag.constants import Constants, Weights
-
-TERMS = (
-    "distance",
-    "time",
-    "survival",
-    "tag",
-    "timeout",
-    "high_ground",
-    "jump_near",
-    "wall",
-    "speed",
-)
-"""Names of the terms, in the order in which they are summed."""
-DISTANCE, TIME, SURVIVAL, TAG, TIMEOUT, HIGH_GROUND, JUMP_NEAR, WALL, SPEED = range(9)
-
-NOBODY = -1
+from estragon.tag.rules import TERM
+from estragon.tag.state import Constants
 
 
 @inlined
@@ -34,7 +19,7 @@ def reward_terms(
     near_jumps: int,
     verdict: int,
     terms: np.ndarray,
-    w: Weights,
+    w: Any,
     c: Constants,
 ) -> None:
     """Fill one agent's terms of one decision.
@@ -48,18 +33,20 @@ def reward_terms(
         verdict: 1 or -1 where the time ran out and it won or lost, else 0.
         terms: (terms,) float64 to fill.
     """
-    terms[DISTANCE] = w.distance_reward_scale * (progress if hunts else -progress)
-    terms[TIME] = w.seeker_time_penalty if hunts else 0.0
-    terms[SURVIVAL] = 0.0 if hunts else w.runner_survival_bonus
-    terms[TAG] = (w.win_bonus if tags > 0 else w.tagged_penalty) * tags
-    terms[TIMEOUT] = (w.timeout_hider_bonus if verdict > 0 else w.timeout_seeker_penalty) * verdict
+    terms[TERM.distance] = w.distance_reward_scale * (progress if hunts else -progress)
+    terms[TERM.time] = w.seeker_time_penalty if hunts else 0.0
+    terms[TERM.survival] = 0.0 if hunts else w.runner_survival_bonus
+    terms[TERM.tag] = (w.win_bonus if tags > 0 else w.tagged_penalty) * tags
+    terms[TERM.timeout] = (
+        w.timeout_hider_bonus if verdict > 0 else w.timeout_seeker_penalty
+    ) * verdict
     stands_high = agent.on_floor == 1 and agent.y > w.high_ground_y_m
-    terms[HIGH_GROUND] = w.high_ground_bonus if stands_high and not hunts else 0.0
-    terms[JUMP_NEAR] = w.jump_near_bonus * near_jumps if hunts else 0.0
+    terms[TERM.high_ground] = w.high_ground_bonus if stands_high and not hunts else 0.0
+    terms[TERM.jump_near] = w.jump_near_bonus * near_jumps if hunts else 0.0
     room_x, room_z = c.stop_x - abs(agent.x), c.stop_z - abs(agent.z)
     near_wall = (room_x if room_x < room_z else room_z) < w.wall_near_m
-    terms[WALL] = -w.wall_penalty if near_wall else 0.0
-    terms[SPEED] = 0.0
+    terms[TERM.wall] = -w.wall_penalty if near_wall else 0.0
+    terms[TERM.speed] = 0.0
     if w.speed_bonus > 0.0:
         x, z = agent.velocity_x, agent.velocity_z
-        terms[SPEED] = w.speed_bonus * (math.sqrt(x * x + z * z) / c.speed)
+        terms[TERM.speed] = w.speed_bonus * (math.sqrt(x * x + z * z) / c.speed)

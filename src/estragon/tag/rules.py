@@ -1,25 +1,40 @@
-"""Every number of the tag game, read from `godot/tag/rules.json` and checked."""
+"""Every number of the tag game, read from `godot/tag/rules.json` and checked.
+
+That file is the one declaration of the observation layout and of the reward terms; TERMS, TERM,
+Weights and OBS below are derived from it, in Godot as well.
+"""
 
 import hashlib
-from collections.abc import Mapping
+from collections import namedtuple
+from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.tag.schema import read_json
+from estragon.support.files import read_json
 
 AGENTS = 2
 ACTION_SIZE = 3
 RAY_CHANNELS = 3
 """Numbers per ray in an observation: distance, is_wall, is_agent."""
 
+Role = Literal["seeker", "hider"]
+ROLES: tuple[Role, Role] = ("seeker", "hider")
+"""A role's number is its place here."""
+SEEKER, HIDER = 0, 1
+
+GOING_ON, TAGGED, TIMED_OUT = 0, 1, 2
+"""How a decision ended."""
+NOBODY = -1
+"""The winner of a draw."""
+
 Positive = Annotated[float, Meta(gt=0.0, le=1e6)]
 NotNegative = Annotated[float, Meta(ge=0.0, le=1e6)]
-NotPositive = Annotated[float, Meta(le=0.0, ge=-1e6)]
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
 
 
@@ -88,25 +103,6 @@ class RuleSet(Struct, frozen=True, forbid_unknown_fields=True):
     immunity_sec: NotNegative
 
 
-class Rewards(Struct, frozen=True, forbid_unknown_fields=True):
-    """The weight of every reward term; zero switches a term off."""
-
-    distance_reward_scale: NotNegative
-    seeker_time_penalty: NotPositive
-    runner_survival_bonus: NotNegative
-    win_bonus: NotNegative
-    tagged_penalty: NotNegative
-    timeout_hider_bonus: NotNegative
-    timeout_seeker_penalty: NotNegative
-    high_ground_bonus: NotNegative
-    high_ground_y_m: NotNegative
-    jump_near_bonus: NotNegative
-    jump_near_m: NotNegative
-    wall_penalty: NotNegative
-    wall_near_m: NotNegative
-    speed_bonus: NotNegative
-
-
 class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     """The whole game but its boxes."""
 
@@ -121,7 +117,12 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     rule_sets: dict[str, RuleSet]
     layout: str
     rewards: str
-    reward_profiles: dict[str, Rewards]
+    reward_profiles: dict[str, dict[str, float]]
+    """Weights by profile. A file names those that differ from `reward_terms`; loaded, all are."""
+    reward_terms: dict[str, dict[str, tuple[float, float, float]]] = msgspec.field(
+        default_factory=lambda: _GAME.reward_terms  # type: ignore[has-type]
+    )
+    """The terms in the order in which they are summed; of each weight: usual value, least, most."""
 
     @property
     def rule_set(self) -> RuleSet:
@@ -129,9 +130,9 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
         return self.rule_sets[self.rules]
 
     @property
-    def reward_weights(self) -> Rewards:
-        """The reward profile in force."""
-        return self.reward_profiles[self.rewards]
+    def reward_weights(self) -> Any:
+        """The reward profile in force, as Weights."""
+        return Weights(**self.reward_profiles[self.rewards])
 
     @property
     def limit_ticks(self) -> int:
@@ -151,7 +152,9 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def digest(self) -> str:
         """Sixteen digits that change whenever a number of the game does."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
+        numbers = msgspec.to_builtins(self)
+        del numbers["reward_terms"]  # the profiles have every weight
+        return hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()[:16]
 
     def field(self, name: str) -> slice:
         """Where an observation field lies, for example `rules.field("velocity")`."""
@@ -187,49 +190,86 @@ def load_rules(
     """
     path = path or paths.rules_file()
     loaded = read_json(path, Rules)
-    loaded = msgspec.structs.replace(
-        loaded, rules=rules or loaded.rules, rewards=rewards or loaded.rewards
-    )
-    _check(loaded, path.name)
+    try:
+        loaded = msgspec.structs.replace(
+            loaded,
+            rules=_known("rules", rules or loaded.rules, loaded.rule_sets),
+            rewards=_known("rewards", rewards or loaded.rewards, loaded.reward_profiles),
+            reward_profiles={
+                name: _all_weights(f"reward_profiles.{name}", profile, loaded.reward_terms)
+                for name, profile in loaded.reward_profiles.items()
+            },
+        )
+        _check(loaded)
+    except ValueError as error:
+        raise UserError(f"{path.name}: {error}") from error
     return loaded
 
 
-def _check(rules: Rules, name: str) -> None:
+def _check(rules: Rules) -> None:
     """Check what holds between keys."""
-    _check_choice(name, "rules", "rule set", rules.rules, rules.rule_sets)
-    _check_choice(name, "rewards", "reward profile", rules.rewards, rules.reward_profiles)
-    expected = [*_HEAD_LAYOUT, ("rays", RAY_CHANNELS * rules.eyes.rays)]
+    expected = [*_GAME.observation.layout[:-1], ("rays", RAY_CHANNELS * rules.eyes.rays)]
     if rules.observation.layout != expected:
-        raise UserError(f"{name}: observation.layout: version 1 is {dict(expected)}, in this order")
+        version = _GAME.observation.version
+        raise ValueError(
+            f"observation.layout: version {version} is {dict(expected)}, in this order"
+        )
     size = sum(size for _, size in expected)
     if rules.observation.size != size:
-        raise UserError(f"{name}: observation.size: the layout adds up to {size}")
+        raise ValueError(f"observation.size: the layout adds up to {size}")
     if rules.limit_ticks < rules.episode.step_tick_interval:
-        raise UserError(f"{name}: episode.time_limit_sec: shorter than one decision")
+        raise ValueError("episode.time_limit_sec: shorter than one decision")
     inside = min(rules.arena.width_m, rules.arena.depth_m) - 2.0 * rules.physics.skin_m
     if rules.agent.size_m >= inside:
-        raise UserError(f"{name}: agent.size_m: an agent of {rules.agent.size_m} m does not fit")
+        raise ValueError(f"agent.size_m: an agent of {rules.agent.size_m} m does not fit")
     if abs(rules.eyes.height_m) > rules.agent.size_m / 2.0:
-        raise UserError(f"{name}: eyes.height_m: the eyes lie outside the cube")
+        raise ValueError("eyes.height_m: the eyes lie outside the cube")
 
 
-def _check_choice(
-    name: str, key: str, what: str, chosen: str, offered: Mapping[str, object]
-) -> None:
-    if chosen not in offered:
-        raise UserError(f"{name}: {key}: no {what} '{chosen}'; there are {', '.join(offered)}")
+def _known(key: str, name: str, offered: dict[str, Any]) -> str:
+    if name not in offered:
+        what = {"rules": "rule set", "rewards": "reward profile"}[key]
+        raise ValueError(f"{key}: no {what} '{name}'; available: {', '.join(offered)}")
+    return name
 
 
-_HEAD_LAYOUT: list[tuple[str, int]] = [
-    ("position", 3),
-    ("velocity", 3),
-    ("forward", 2),
-    ("is_seeker", 1),
-    ("is_hider", 1),
-    ("on_floor", 1),
-    ("immune", 1),
-    ("time_left", 1),
-    ("opponent_visible", 1),
-    ("last_seen_relative", 3),
-    ("last_seen_age", 1),
-]
+def _all_weights(
+    key: str, profile: dict[str, float], terms: dict[str, dict[str, tuple[float, float, float]]]
+) -> dict[str, float]:
+    """Every weight of a profile, in the table's order, each within its bounds."""
+    if [*terms] != [*TERMS] or [*_weights(terms)] != [*Weights._fields]:
+        raise ValueError(f"reward_terms: expected the terms and weights of {paths.rules_file()}")
+    table = _weights(terms)
+    for name, value in profile.items():
+        if name not in table:
+            raise ValueError(f"{key}: unknown weight '{name}'; available: {', '.join(table)}")
+        _, least, most = table[name]
+        if not least <= value <= most:
+            raise ValueError(f"{key}.{name}: expected {least:g} to {most:g}, got {value:g}")
+    return {name: profile.get(name, usual) for name, (usual, _, _) in table.items()}
+
+
+def _weights(
+    terms: dict[str, dict[str, tuple[float, float, float]]],
+) -> dict[str, tuple[float, float, float]]:
+    return {name: entry for weights in terms.values() for name, entry in weights.items()}
+
+
+_GAME = read_json(paths.rules_file(), Rules)
+
+
+def _record(name: str, fields: Iterable[str]) -> Any:
+    """A named tuple whose fields the file names; kernels read it as they would a class."""
+    return namedtuple(name, fields, module=__name__)  # noqa: PYI024
+
+
+TERMS = tuple(_GAME.reward_terms)
+"""Names of the reward terms, in the order in which they are summed."""
+Weights = _record("Weights", _weights(_GAME.reward_terms))
+"""A reward profile as kernels read it: `weights.win_bonus`."""
+TermIndices = _record("TermIndices", TERMS)
+TERM = TermIndices(*range(len(TERMS)))
+"""The place of each reward term: `terms[TERM.distance]`."""
+ObsOffsets = _record("ObsOffsets", (name for name, _ in _GAME.observation.layout))
+OBS = ObsOffsets(*accumulate((size for _, size in _GAME.observation.layout[:-1]), initial=0))
+"""Where each field of an observation begins: `observation[OBS.velocity + 1]`."""

@@ -1,4 +1,4 @@
-"""What an agent sees: a level fan of rays and one aimed ray at the opponent.
+"""What an agent sees: a level fan of rays, one aimed ray at the opponent, and its observation.
 
 float64 as docs/physics.md specifies; skipping a box that no ray can reach never changes a result.
 """
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from estragon.tag.compile import inlined
-from estragon.tag.constants import Constants
+from estragon.tag.rules import OBS, RAY_CHANNELS
+from estragon.tag.state import Constants
 
 TINY = 1e-9
 """Smallest component of a ray's direction: a ray along an axis still has a finite slope."""
@@ -146,3 +147,50 @@ def sees(agent: Any, other: Any, boxes: np.ndarray, layout: int, count: int, c: 
         if near <= far and far >= 0.0 and near <= 1.0:
             return False
     return True
+
+
+@inlined
+def write_rays(scratch: np.ndarray, out: np.ndarray, c: Constants) -> bool:
+    """Distance and type of what each ray meets; returns whether one meets the opponent."""
+    visible = False
+    for ray in range(scratch.shape[1]):
+        solid, opponent = scratch[WALL, ray], scratch[BODY, ray]
+        is_agent = opponent < solid and opponent <= c.eye_range
+        is_wall = not is_agent and solid <= c.eye_range
+        distance = opponent if is_agent else (solid if is_wall else c.eye_range)
+        place = OBS.rays + RAY_CHANNELS * ray
+        out[place] = np.float32(distance / c.eye_range)
+        out[place + 1] = np.float32(1.0 if is_wall else 0.0)
+        out[place + 2] = np.float32(1.0 if is_agent else 0.0)
+        visible = visible or is_agent
+    return visible
+
+
+@inlined
+def write_head(
+    tick: int, agent: Any, is_seeker: bool, visible: bool, out: np.ndarray, c: Constants
+) -> None:
+    """The part of an observation before the rays."""
+    out[OBS.position] = np.float32(agent.x / c.position_scale)
+    out[OBS.position + 1] = np.float32(agent.y / c.position_scale)
+    out[OBS.position + 2] = np.float32(agent.z / c.position_scale)
+    out[OBS.velocity] = np.float32(agent.velocity_x / c.velocity_scale)
+    out[OBS.velocity + 1] = np.float32(agent.velocity_y / c.velocity_scale)
+    out[OBS.velocity + 2] = np.float32(agent.velocity_z / c.velocity_scale)
+    out[OBS.forward] = np.float32(agent.forward_x)
+    out[OBS.forward + 1] = np.float32(agent.forward_z)
+    out[OBS.is_seeker] = np.float32(1.0 if is_seeker else 0.0)
+    out[OBS.is_hider] = np.float32(0.0 if is_seeker else 1.0)
+    out[OBS.on_floor] = np.float32(agent.on_floor)
+    out[OBS.immune] = np.float32(1.0 if agent.immune_ticks > 0 else 0.0)
+    out[OBS.time_left] = np.float32((c.limit_ticks - tick) / c.limit_ticks)
+    out[OBS.opponent_visible] = np.float32(1.0 if visible else 0.0)
+    seen, age = OBS.last_seen_relative, OBS.last_seen_age
+    if agent.seen_tick >= 0:
+        out[seen] = np.float32((agent.seen_x - agent.x) / c.position_scale)
+        out[seen + 1] = np.float32((agent.seen_y - agent.y) / c.position_scale)
+        out[seen + 2] = np.float32((agent.seen_z - agent.z) / c.position_scale)
+        out[age] = np.float32((tick - agent.seen_tick) / c.limit_ticks)
+    else:
+        out[seen] = out[seen + 1] = out[seen + 2] = np.float32(0.0)
+        out[age] = np.float32(1.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from estragon.tag.rewards import TERMS
+from estragon.tag.rules import TERMS
 
 UPDATES, STEPS_PER_UPDATE, TESTS_EVERY = 120, 100_000, 10
 STAGES = ("0%", "10%", "25%", "50%", "75%", "100%")

@@ -16,8 +16,7 @@ from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layout
 from estragon.tag.matches import play_matches
 from estragon.tag.policy_files import save_policies
-from estragon.tag.roles import HIDER, ROLES, SEEKER, Role
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import HIDER, ROLES, SEEKER, Role, load_rules
 from tests.show.charts.run_folder import write_rows
 from tests.show.staging import played, short_rules
 

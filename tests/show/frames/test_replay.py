@@ -13,7 +13,7 @@ from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.show.trajectories.trajectory import NOBODY, Trajectory, read_trajectory
 from estragon.support import paths
-from estragon.tag.observation import RAYS, VISIBLE
+from estragon.tag.rules import OBS
 
 TIMEOUT_SEC = 120.0
 GOING_ON, TAGGED, TIMED_OUT = 0, 1, 2
@@ -98,10 +98,12 @@ def test_every_logged_tick_and_the_way_between(
         assert seen["end"] == ((TAGGED if match.tagged else TIMED_OUT) if over else GOING_ON)
         assert seen["winner"] == (match.winner if over else NOBODY)
         reaches = match.ray_distances[moment] / match.game_rules().eyes.range_m
-        np.testing.assert_allclose(seen["sights"][:, RAYS::3], reaches, rtol=1e-6)
-        kinds = seen["sights"][:, RAYS + 1 :: 3] + 2 * seen["sights"][:, RAYS + 2 :: 3]
+        np.testing.assert_allclose(seen["sights"][:, OBS.rays :: 3], reaches, rtol=1e-6)
+        kinds = seen["sights"][:, OBS.rays + 1 :: 3] + 2 * seen["sights"][:, OBS.rays + 2 :: 3]
         np.testing.assert_array_equal(kinds, match.ray_types[moment])
-        np.testing.assert_array_equal(seen["sights"][:, VISIBLE] > 0.5, match.sees[moment])
+        np.testing.assert_array_equal(
+            seen["sights"][:, OBS.opponent_visible] > 0.5, match.sees[moment]
+        )
     if rules == "transfer":
         assert match.tags, "the role is handed over"
     for (moment, share), seen in zip(shares, in_between, strict=True):

@@ -12,8 +12,7 @@ from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import Bot
 from estragon.tag.matches import Outcomes, play_batches, play_matches
-from estragon.tag.observation import VISIBLE
-from estragon.tag.rules import load_rules
+from estragon.tag.rules import OBS, load_rules
 from tests.show.logged_matches import log_matches, records
 from tests.tag.staging import with_episode
 
@@ -39,7 +38,9 @@ def test_it_is_the_match_the_engine_plays(rule_set: str, tmp_path: Path) -> None
         assert trajectory.is_seeker[moment].tolist() == arenas.is_seeker[0].tolist()
         assert trajectory.on_floor[moment].tolist() == (agents["on_floor"] == 1).tolist()
         assert trajectory.immune[moment].tolist() == (agents["immune_ticks"] > 0).tolist()
-        assert trajectory.sees[moment].tolist() == (seen[0, :, VISIBLE] == 1.0).tolist()
+        assert (
+            trajectory.sees[moment].tolist() == (seen[0, :, OBS.opponent_visible] == 1.0).tolist()
+        )
         rays = seen[0, :, rules.field("rays")].reshape(2, 36, 3).astype(np.float64)
         np.testing.assert_array_equal(trajectory.ray_distances[moment], rays[..., 0] * 15.0)
         np.testing.assert_array_equal(trajectory.ray_types[moment], rays[..., 1] + 2 * rays[..., 2])
@@ -157,7 +158,7 @@ def test_what_cannot_be_is_flagged(tmp_path: Path) -> None:
     arenas = Sinking(1, rules=rules, layout="playground", seed=5)
     log = TrajectoryLog(tmp_path, engine="embedded", players={"seeker": "a", "hider": "b"}, most=1)
     idle = Bot("random", rules)
-    play_batches(idle, idle, 1, lambda _: (arenas, arenas.reset()), watcher=log)
+    play_batches(arenas, idle, idle, 1, watcher=log)
     flagged = [line for line in records(log.written[0]) if line["type"] == "physics_anomaly"]
     assert [(line["tick"], line["agent"]) for line in flagged] == [
         (6, "Agent1"),

@@ -47,7 +47,11 @@ class ReferenceMatch:
     ) -> None:
         self.constants = derive_constants(rules_json)
         self.fan = derive_fan(rules_json["eyes"])
-        self.profile: dict[str, float] = rules_json["reward_profiles"][rules_json["rewards"]]
+        self.profile: dict[str, float] = {
+            weight: usual
+            for weights in rules_json["reward_terms"].values()
+            for weight, (usual, _, _) in weights.items()
+        } | rules_json["reward_profiles"][rules_json["rewards"]]
         half, skin = self.constants.half, self.constants.skin
         self.layouts = [make_boxes(layout, half, skin) for layout in layouts]
         self.seed, self.arena, self.first_seeker = seed, arena, first_seeker

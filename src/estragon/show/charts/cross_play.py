@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from estragon.support.errors import UserError
-from estragon.tag.schema import read_json
+from estragon.support.files import read_json
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 

@@ -3,9 +3,8 @@
 import numpy as np
 
 from estragon.tag.arenas import Results
-from estragon.tag.matches import Engine
-from estragon.tag.roles import HIDER, ROLES, SEEKER
-from estragon.tag.rules import Rules
+from estragon.tag.matches import AnyArenas
+from estragon.tag.rules import HIDER, ROLES, SEEKER, Rules
 from estragon.tag.state import vectors
 
 CELLS_PER_M = 4
@@ -59,12 +58,12 @@ class Places:
         middle: np.ndarray = sums[first : first + rows, first : first + columns]
         return middle / max(1, self.matches)
 
-    def begin(self, arenas: Engine, first: int, observations: np.ndarray) -> None:
+    def begin(self, arenas: AnyArenas, first: int, observations: np.ndarray) -> None:
         """Matches begin, one an arena."""
         self._ticks = np.zeros(arenas.count, dtype=np.int64)
         self.matches += arenas.count
 
-    def see(self, arenas: Engine, results: Results, playing: np.ndarray) -> None:
+    def see(self, arenas: AnyArenas, results: Results, playing: np.ndarray) -> None:
         """A decision was played: its ticks count where the agents are now."""
         passed = np.where(playing, results.ticks - self._ticks, 0)
         self._ticks[...] = results.ticks

@@ -11,11 +11,9 @@ from estragon.show.trajectories.trajectory import Trajectory, read_trajectory
 from estragon.support.errors import UserError
 from estragon.tag.bots import Bot
 from estragon.tag.layout import Layout, load_layouts
-from estragon.tag.matches import play_matches
-from estragon.tag.players import Player
+from estragon.tag.matches import Player, play_matches
 from estragon.tag.policy_files import load_policy
-from estragon.tag.roles import HIDER, ROLES, SEEKER, Role
-from estragon.tag.rules import Rules, load_rules
+from estragon.tag.rules import HIDER, ROLES, SEEKER, Role, Rules, load_rules
 
 MATCHES, SEED = 256, 11
 BATCH = 64

@@ -12,7 +12,7 @@ from estragon.show.charts.cross_play import CrossPlay, read_cross_play
 from estragon.show.charts.curves import Points
 from estragon.show.charts.table import EPISODES, STEPS, Axis, Table, read_table
 from estragon.support.errors import UserError
-from estragon.tag.schema import read_json
+from estragon.support.files import read_json
 
 Source = Literal["metrics", "strength", "elo"]
 

@@ -113,7 +113,7 @@ def _look(
 def _ray_ends(
     positions: np.ndarray, forwards: np.ndarray, reaches: np.ndarray, rules: Rules
 ) -> np.ndarray:
-    from estragon.tag.constants import fan_of  # as above
+    from estragon.tag.state import fan_of  # as above
 
     ray_cos, ray_sin = fan_of(rules)
     ahead, aside = forwards[..., :1], forwards[..., 1:]

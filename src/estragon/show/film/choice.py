@@ -23,10 +23,8 @@ import numpy as np
 from estragon.show.trajectories.log import TrajectoryLog
 from estragon.show.trajectories.trajectory import Trajectory
 from estragon.tag.layout import Layout
-from estragon.tag.matches import play_matches
-from estragon.tag.players import Player
-from estragon.tag.roles import Role
-from estragon.tag.rules import Rules
+from estragon.tag.matches import Player, play_matches
+from estragon.tag.rules import Role, Rules
 
 MATCHES = 64
 SEED = 7

@@ -15,8 +15,8 @@ from estragon.show.charts.table import Table, read_table
 from estragon.show.film.facts import RoleCurve, RunFacts, StageFacts
 from estragon.show.film.make import Stage
 from estragon.support.errors import UserError
-from estragon.tag.players import Player, load_player
-from estragon.tag.roles import ROLES, Role
+from estragon.tag.matches import Player, load_player
+from estragon.tag.rules import ROLES, Role
 
 STAGES_SHOWN = 5
 """Few enough to watch in a minute or so."""

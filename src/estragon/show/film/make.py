@@ -22,7 +22,7 @@ from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable, write_whole
 from estragon.support.progress import Progress
 from estragon.tag.layout import Layout
-from estragon.tag.players import Player
+from estragon.tag.matches import Player
 from estragon.tag.rules import Rules
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any, TypeVar
 
-from estragon.tag.crew import available_cores
+from estragon.support.parallel import available_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -29,8 +29,8 @@ from estragon.show.trajectories.trajectory import Trajectory, read_trajectory
 from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.files import cannot_write, ensure_writable, locked, write_json
-from estragon.tag.crew import available_cores
-from estragon.tag.roles import Role
+from estragon.support.parallel import available_cores
+from estragon.tag.rules import Role
 
 HOLD_SEC = 1.5
 """How long the end of a match stays in sight."""

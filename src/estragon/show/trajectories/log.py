@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from estragon.show.trajectories.trajectory import (
     write_trajectory,
 )
 from estragon.tag.arenas import Results
-from estragon.tag.match import GOING_ON, TAGGED
-from estragon.tag.matches import Engine
-from estragon.tag.observation import RAYS, VISIBLE
-from estragon.tag.roles import Role
-from estragon.tag.rules import RAY_CHANNELS, Rules
+from estragon.tag.layout import load_layouts
+from estragon.tag.matches import AnyArenas, EngineName, load_player, open_arenas, play_batches
+from estragon.tag.rules import GOING_ON, OBS, RAY_CHANNELS, TAGGED, Role, Rules
 from estragon.tag.state import vectors
 
 
@@ -50,7 +48,7 @@ class TrajectoryLog:
         self,
         folder: Path,
         *,
-        engine: Literal["embedded", "godot"],
+        engine: EngineName,
         players: Mapping[Role, str],
         most: int,
     ) -> None:
@@ -65,7 +63,7 @@ class TrajectoryLog:
         self.written: list[Path] = []
         """The files, in the order in which the matches ended."""
 
-    def begin(self, arenas: Engine, first: int, observations: np.ndarray) -> None:
+    def begin(self, arenas: AnyArenas, first: int, observations: np.ndarray) -> None:
         """Matches begin, number `first` in the first arena."""
         self._first = first
         self._range_m = arenas.rules.eyes.range_m
@@ -74,7 +72,7 @@ class TrajectoryLog:
         ticks = np.zeros(arenas.count, dtype=np.int64)
         self._moments = [_look(arenas, observations, ticks, self._watched)]
 
-    def see(self, arenas: Engine, results: Results, playing: np.ndarray) -> None:
+    def see(self, arenas: AnyArenas, results: Results, playing: np.ndarray) -> None:
         """A decision was played."""
         if not playing[: self._watched].any():
             return
@@ -88,7 +86,7 @@ class TrajectoryLog:
         """A match has ended."""
         self.written.append(write_trajectory(trajectory, self._folder, self._stamp))
 
-    def _start(self, arenas: Engine, row: int) -> EpisodeStart:
+    def _start(self, arenas: AnyArenas, row: int) -> EpisodeStart:
         rules = arenas.rules
         layout = arenas.layouts[int(arenas.layout_index[row])]
         return EpisodeStart(
@@ -141,17 +139,39 @@ def _eyes(rules: Rules) -> LoggedEyes:
     return LoggedEyes(eyes.rays, eyes.cone_deg, eyes.range_m, eyes.height_m)
 
 
-def _look(arenas: Engine, observations: np.ndarray, ticks: np.ndarray, watched: int) -> _Moment:
+def log_match(
+    folder: Path,
+    seeker: str,
+    hider: str,
+    *,
+    rules: Rules,
+    layout: str | None = None,
+    engine: EngineName = "embedded",
+    seed: int = 0,
+    first_seeker: int = 0,
+) -> Path:
+    """Play one match between two players, as `load_player` reads them; returns its log."""
+    players = load_player(seeker, rules, "seeker"), load_player(hider, rules, "hider")
+    layouts = load_layouts(layout or rules.layout, rules)
+    log = TrajectoryLog(folder, engine=engine, players={"seeker": seeker, "hider": hider}, most=1)
+    with open_arenas(
+        engine, 1, rules=rules, layouts=layouts, seed=seed, first_seeker=first_seeker
+    ) as arenas:
+        play_batches(arenas, *players, 1, watcher=log)
+    return log.written[0]
+
+
+def _look(arenas: AnyArenas, observations: np.ndarray, ticks: np.ndarray, watched: int) -> _Moment:
     """A copy of what the first arenas are like now."""
     seen = observations[:watched]
-    is_wall = seen[..., RAYS + 1 :: RAY_CHANNELS] > 0.5
-    is_agent = seen[..., RAYS + 2 :: RAY_CHANNELS] > 0.5
+    is_wall = seen[..., OBS.rays + 1 :: RAY_CHANNELS] > 0.5
+    is_agent = seen[..., OBS.rays + 2 :: RAY_CHANNELS] > 0.5
     return _Moment(
         ticks=ticks[:watched].astype(np.int64),
         agents=arenas.agents[:watched].copy(),
         is_seeker=arenas.is_seeker[:watched].copy(),
-        sees=seen[..., VISIBLE] > 0.5,
-        reaches=seen[..., RAYS::RAY_CHANNELS].copy(),
+        sees=seen[..., OBS.opponent_visible] > 0.5,
+        reaches=seen[..., OBS.rays :: RAY_CHANNELS].copy(),
         ray_types=is_wall.astype(np.int8) + 2 * is_agent.astype(np.int8),
     )
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estragon.tag import streams
+from estragon.tag import threefry
 
 FULL = 0xFFFFFFFF
 
@@ -19,11 +19,11 @@ FULL = 0xFFFFFFFF
 def test_threefry_gives_its_published_answers(
     key: tuple[int, int], counter: tuple[int, int], expected: tuple[int, int]
 ) -> None:
-    assert streams.threefry(*key, *counter) == expected
+    assert threefry.threefry(*key, *counter) == expected
 
 
 def test_numbers_lie_in_the_unit_interval_and_are_level() -> None:
-    pairs = np.array([streams.uniform_pair(1, 2, 3, streams.SPAWN, n) for n in range(4000)])
+    pairs = np.array([threefry.uniform_pair(1, 2, 3, threefry.SPAWN, n) for n in range(4000)])
     assert pairs.min() >= 0.0
     assert pairs.max() < 1.0
     counts, _ = np.histogram(pairs, bins=16, range=(0, 1))
@@ -33,10 +33,10 @@ def test_numbers_lie_in_the_unit_interval_and_are_level() -> None:
 
 
 def test_every_coordinate_of_a_draw_matters() -> None:
-    base = (1, 2, 3, streams.SPAWN, 4)
-    drawn = {streams.uniform_pair(*base)}
+    base = (1, 2, 3, threefry.SPAWN, 4)
+    drawn = {threefry.uniform_pair(*base)}
     for place in range(5):
         changed = list(base)
         changed[place] += 1
-        drawn.add(streams.uniform_pair(*changed))
+        drawn.add(threefry.uniform_pair(*changed))
     assert len(drawn) == 6

@@ -1,7 +1,7 @@
-"""A crew of threads that share out the arenas of one engine, or the rows of one batch.
+"""The cores of this machine, and kernels run on them: one contiguous span of rows per thread.
 
-Kernels release the interpreter's lock, so plain threads run them side by side. Work is cut into one
-contiguous span a thread; what a span computes never depends on where it was cut.
+Kernels release the interpreter's lock, so plain threads run them side by side. What a span computes
+must not depend on where it was cut.
 """
 
 import os
@@ -23,7 +23,7 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def share_out(kernel: Callable[..., None], rows: int, threads: int, *arguments: Any) -> None:
+def parallel_for(kernel: Callable[..., None], rows: int, threads: int, *arguments: Any) -> None:
     """Run `kernel(first, last, *arguments)` over `rows` rows on up to `threads` threads."""
     spans = max(1, min(threads, rows // SMALLEST_SPAN))
     edges = [rows * span // spans for span in range(spans + 1)]

@@ -17,8 +17,7 @@ from estragon.support.files import ensure_writable, write_json, write_whole
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import Layout
 from estragon.tag.policy_files import load_policies, load_policy
-from estragon.tag.rules import ROLES
-from estragon.tag.rules import ACTION_SIZE, AGENTS, Rules
+from estragon.tag.rules import ACTION_SIZE, AGENTS, ROLES, Rules
 
 LEVELS = {
     "untrained": "0%",

@@ -25,12 +25,12 @@ func _initialize() -> void:
 	_rules = TagRules.read()
 	var layouts: Array[TagLayout] = [TagLayout.read(_rules.default_layout, _rules)]
 	for index: int in count:
-		var arena: TagArena = TagArena.new()
+		var arena: TagArena = TagArena.create()
 		arena.position = TagGame.grid_place(index, count, _rules)
 		root.add_child(arena)
 		var game: TagMatch = TagMatch.new(_rules, layouts, 0, index)
 		game.begin(0)
-		arena.hold(game)
+		arena.setup(game)
 		_arenas.append(arena)
 
 

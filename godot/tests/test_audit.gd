@@ -101,11 +101,10 @@ func _build() -> void:
 			layouts.append(TagLayout.read(name, _rules))
 		var game: TagMatch = TagMatch.new(_rules, layouts, SEED, index)
 		game.begin(0)
-		var arena: TagArena = TagArena.new()
-		arena.name = "Arena%d" % index
+		var arena: TagArena = TagArena.create("Arena%d" % index)
 		arena.position = TagGame.grid_place(index, ARENAS, _rules)
 		add_child(arena)
-		arena.hold(game)
+		arena.setup(game)
 		_arenas.append(arena)
 		_held.append_array([act(), act()])
 

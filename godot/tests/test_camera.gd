@@ -3,7 +3,7 @@ extends TagTest
 ##
 ## Bots play real matches on every layout of the game; the picture is 16:9.
 
-const SET: PackedScene = preload("res://tag/look/TagSet.tscn")
+const VIEW: PackedScene = preload("res://tag/look/tag_view.tscn")
 const PICTURE: Vector2i = Vector2i(1280, 720)
 const EPISODES: int = 6
 ## In how many of the frames an agent is in the picture and nothing is before its middle; and in
@@ -16,7 +16,7 @@ const RIM_M: float = 0.3
 
 var _rules: TagRules = TagRules.read()
 var _stage: TagStage
-var _set: TagSet
+var _view: TagView
 ## The bodies of walls of which no more than a rim is drawn.
 var _cut_away: Array[RID] = []
 
@@ -50,7 +50,7 @@ func test_the_whole_arena_is_in_the_picture_and_fills_it() -> void:
 	var high: Vector2 = -Vector2.INF
 	for corner: int in 8:
 		var at: Vector3 = _corner(corner) * Vector3(10.5, 1.5, 10.5) + Vector3.UP * 1.5
-		var pixel: Vector2 = _set.camera.unproject_position(at)
+		var pixel: Vector2 = _view.camera.unproject_position(at)
 		low = low.min(pixel)
 		high = high.max(pixel)
 	check(low.x > 0.0 and low.y > 0.0, "left and top are at %s" % low)
@@ -84,27 +84,27 @@ func test_other_pictures_have_the_whole_arena_too() -> void:
 		await _build("empty", size)
 		for corner: int in 4:
 			var at: Vector3 = _corner(corner) * Vector3(10.5, 0.0, 10.5)
-			var pixel: Vector2 = _set.camera.unproject_position(at)
+			var pixel: Vector2 = _view.camera.unproject_position(at)
 			check(Rect2(Vector2.ZERO, size).has_point(pixel), "%s in %s" % [pixel, size])
 
 
 func test_following_keeps_the_agent_in_the_middle() -> void:
 	await _build("empty")
-	var overview: float = _set.camera.global_position.y
-	_set.camera.target = TagCamera.Target.SECOND_AGENT
+	var overview: float = _view.camera.global_position.y
+	_view.camera.target = TagCamera.Target.SECOND_AGENT
 	var agent: TagAgent = _stage.arenas[0].game.agents[1]
 	var steps: PackedFloat32Array = []
 	for _frame: int in 120:
-		var before: Vector3 = _set.camera.global_position
+		var before: Vector3 = _view.camera.global_position
 		await frames(1)
-		steps.append(before.distance_to(_set.camera.global_position))
-	var pixel: Vector2 = _set.camera.unproject_position(Vector3(agent.x, agent.y, agent.z))
+		steps.append(before.distance_to(_view.camera.global_position))
+	var pixel: Vector2 = _view.camera.unproject_position(Vector3(agent.x, agent.y, agent.z))
 	check(pixel.distance_to(0.5 * PICTURE) < 20.0, "it is at %s" % pixel)
-	check(_set.camera.global_position.y < 0.7 * overview, "it comes nearer")
-	check(steps[1] < 0.12 * (overview - _set.camera.global_position.y), "smoothly")
+	check(_view.camera.global_position.y < 0.7 * overview, "it comes nearer")
+	check(steps[1] < 0.12 * (overview - _view.camera.global_position.y), "smoothly")
 
 
-## A stage with one arena, and the set around it, in a picture of its own.
+## A stage with one arena, and the view of it, in a picture of its own.
 func _build(layout: String, size: Vector2i = PICTURE) -> void:
 	for child: Node in get_children():
 		child.free()
@@ -116,15 +116,15 @@ func _build(layout: String, size: Vector2i = PICTURE) -> void:
 	_stage = TagStage.new()
 	_stage.rules = _rules
 	picture.add_child(_stage)
-	var arena: TagArena = TagArena.new()
+	var arena: TagArena = TagArena.create()
 	_stage.add_child(arena)
 	_stage.arenas.append(arena)
 	var game: TagMatch = TagMatch.new(_rules, [TagLayout.read(layout, _rules)])
 	game.begin(0)
-	arena.hold(game)
-	_set = SET.instantiate()
-	_set.stage = _stage
-	picture.add_child(_set)
+	arena.setup(game)
+	_view = VIEW.instantiate()
+	_view.stage = _stage
+	picture.add_child(_view)
 	await frames(3)
 	_cut_away.clear()
 	var heights: Dictionary[String, float] = _drawn_wall_heights()
@@ -162,9 +162,9 @@ func _play_and_look() -> Dictionary[String, float]:
 func _is_in_picture(middle: Vector3) -> bool:
 	for corner: int in 8:
 		var at: Vector3 = middle + _rules.half * _corner(corner)
-		if _set.camera.is_position_behind(at):
+		if _view.camera.is_position_behind(at):
 			return false
-		var pixel: Vector2 = _set.camera.unproject_position(at)
+		var pixel: Vector2 = _view.camera.unproject_position(at)
 		if not Rect2(Vector2.ZERO, PICTURE).has_point(pixel):
 			return false
 	return true
@@ -173,7 +173,7 @@ func _is_in_picture(middle: Vector3) -> bool:
 ## Whether Godot's physics finds nothing before it, of all that is drawn.
 func _is_seen(at: Vector3) -> bool:
 	var query: PhysicsRayQueryParameters3D = PhysicsRayQueryParameters3D.new()
-	query.from = _set.camera.global_position
+	query.from = _view.camera.global_position
 	query.to = at
 	query.collision_mask = TagArena.SOLID_LAYER
 	query.exclude = _cut_away
@@ -190,8 +190,8 @@ func _drawn_wall_heights() -> Dictionary[String, float]:
 
 
 func _apparent_size(at: Vector3) -> float:
-	var across: Vector3 = _set.camera.global_basis.x * _rules.half
-	var camera: Camera3D = _set.camera
+	var across: Vector3 = _view.camera.global_basis.x * _rules.half
+	var camera: Camera3D = _view.camera
 	var left: Vector2 = camera.unproject_position(at - across)
 	return left.distance_to(camera.unproject_position(at + across))
 

@@ -105,10 +105,10 @@ func test_rays_agree_with_godots_physics() -> void:
 	var met: Dictionary[String, int] = {"wall": 0, "agent": 0, "nothing": 0}
 	var differing: Array[String] = []
 	for layout: TagLayout in layouts:
-		var arena: TagArena = TagArena.new()
+		var arena: TagArena = TagArena.create()
 		arena.position = Vector3(72.0, 0.0, -48.0)
 		add_child(arena)
-		arena.hold(TagMatch.new(_rules, [layout]))
+		arena.setup(TagMatch.new(_rules, [layout]))
 		for _placement: int in PLACEMENTS:
 			_scatter(arena.game, layout, random)
 			arena.follow()

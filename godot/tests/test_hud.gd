@@ -5,7 +5,7 @@ const SCENE: PackedScene = preload("res://scenes/Main.tscn")
 
 var _scene: Node
 var _game: TagGame
-var _set: TagSet
+var _view: TagView
 
 
 func _exit_tree() -> void:
@@ -13,13 +13,14 @@ func _exit_tree() -> void:
 	Input.flush_buffered_events()
 
 
-func test_without_a_screen_the_set_rests() -> void:
+func test_without_a_display_the_view_is_disabled() -> void:
 	_start([], false)
+	var before: String = _label("Clock").text
 	await frames(3)
-	check(not _set.can_process(), "the set")
-	check(not _set.hud.can_process(), "the HUD")
-	check(not _set.camera.can_process(), "the camera")
-	check_equal(_label("Clock").text, "", "the clock")
+	check(not _view.can_process(), "the view")
+	check(not _view.hud.can_process(), "the HUD")
+	check(not _view.camera.can_process(), "the camera")
+	check_equal(_label("Clock").text, before, "the clock")
 
 
 func test_time_title_players_and_roles_are_told() -> void:
@@ -48,13 +49,13 @@ func test_a_person_keeps_a_place_when_roles_change() -> void:
 
 func test_the_verdict_and_the_score() -> void:
 	_start(["--seeker=bot:random", "--hider=bot:random", "--play=nobody"])
-	var verdict: TagVerdict = _set.hud.get_node("Verdict")
+	var verdict: Control = _view.hud.get_node("Verdict")
 	_game.arenas[0].game.tick = 540
 	await frames(30)
 	check(not verdict.visible, "a verdict before the end")
 	await frames(40)
 	check(verdict.visible, "a verdict")
-	check_equal(verdict.words(), "Time is up: the hider wins", "the verdict")
+	check_equal(_view.hud.verdict_text(), "Time is up: the hider wins", "the verdict")
 	check_equal([_card(0).score, _card(1).score], [0, 1], "the score")
 	check_equal(_label("Clock").text, "0.0", "time left")
 	_game.restart()
@@ -63,7 +64,7 @@ func test_the_verdict_and_the_score() -> void:
 	_game.arenas[0].game.agents[1].x = _game.arenas[0].game.agents[0].x
 	_game.arenas[0].game.agents[1].z = _game.arenas[0].game.agents[0].z
 	await frames(5)
-	check_equal(verdict.words(), "Tagged!: the seeker wins", "the verdict")
+	check_equal(_view.hud.verdict_text(), "Tagged!: the seeker wins", "the verdict")
 	check_equal([_card(0).score, _card(1).score], [1, 1], "the score")
 
 
@@ -72,21 +73,21 @@ func test_a_draw_is_nobodys() -> void:
 	await frames(2)
 	var game: TagMatch = _game.arenas[0].game
 	game.end = TagMatch.End.TIMED_OUT
-	var verdict: TagVerdict = _set.hud.get_node("Verdict")
-	verdict.tell(game)
-	check_equal(verdict.words(), "Time is up: a draw", "the verdict")
+	var verdict: Control = _view.hud.get_node("Verdict")
+	_view.hud.show_verdict(game)
+	check_equal(_view.hud.verdict_text(), "Time is up: a draw", "the verdict")
 
 
 func test_the_verdict_is_where_the_agents_are_not() -> void:
 	_start(["--play=nobody"])
 	await frames(2)
 	var game: TagMatch = _game.arenas[0].game
-	var verdict: TagVerdict = _set.hud.get_node("Verdict")
+	var verdict: Control = _view.hud.get_node("Verdict")
 	game.end = TagMatch.End.TIMED_OUT
 	for z: float in [-8.0, 8.0]:
 		game.agents[0].z = z
 		game.agents[1].z = 0.5 * z
-		verdict.tell(game)
+		_view.hud.show_verdict(game)
 		check_equal(verdict.anchor_top < 0.5, z > 0.0, "agents at %f, verdict above" % z)
 
 
@@ -109,9 +110,9 @@ func test_h_hides_the_keys_and_v_shows_the_rays() -> void:
 func test_the_sun_reaches_all_that_the_camera_sees() -> void:
 	_start(["--play=nobody"])
 	await frames(3)
-	var sun: DirectionalLight3D = _set.get_node("Sun")
-	check(sun.directional_shadow_max_distance >= _set.camera.far, "shadows as far as it sees")
-	check(_set.camera.near > 20.0, "the near plane is at %f" % _set.camera.near)
+	var sun: DirectionalLight3D = _view.get_node("Sun")
+	check(sun.directional_shadow_max_distance >= _view.camera.far, "shadows as far as it sees")
+	check(_view.camera.near > 20.0, "the near plane is at %f" % _view.camera.near)
 
 
 func test_rays_end_where_the_eyes_met_something() -> void:
@@ -120,7 +121,8 @@ func test_rays_end_where_the_eyes_met_something() -> void:
 	game.agents[0].forward_x = 0.96
 	game.agents[0].forward_z = -0.28
 	game.sense()
-	var rays: TagRays = TagRays.new(rules)
+	var rays: TagRays = TagRays.new()
+	rays.rules = rules
 	var on_walls: int = 0
 	var on_agent: int = 0
 	for ray: int in rules.rays:
@@ -158,17 +160,17 @@ func _start(words: PackedStringArray, is_seen: bool = true) -> void:
 	var nothing: Dictionary[String, String] = {}
 	_scene = SCENE.instantiate()
 	_game = _scene.get_node("Game")
-	_set = _scene.get_node("Set")
+	_view = _scene.get_node("View")
 	_game.options = TagOptions.of(words, nothing)
 	add_child(_scene)
 
 
 func _label(name: String) -> Label:
-	return _set.hud.get_node(name)
+	return _view.hud.get_node(name)
 
 
 func _card(side: int) -> TagCard:
-	return _set.hud.get_node("FirstCard" if side == 0 else "SecondCard")
+	return _view.hud.get_node("FirstCard" if side == 0 else "SecondCard")
 
 
 func _strike(key: Key) -> void:

@@ -152,7 +152,7 @@ func test_the_gamepad_moves_and_jumps() -> void:
 func test_tab_cycles_the_camera() -> void:
 	TagLook.wanted = true
 	_start(["--layout=empty"])
-	var camera: TagCamera = _scene.get_node("Set/Camera")
+	var camera: TagCamera = _scene.get_node("View/Camera")
 	for target: TagCamera.Target in [
 		TagCamera.Target.FIRST_AGENT, TagCamera.Target.SECOND_AGENT, TagCamera.Target.ARENA
 	]:

@@ -202,4 +202,4 @@ func _until(seen: Callable) -> void:
 
 
 func _label(name: String) -> Label:
-	return _scene.get_node("Set").hud.get_node(name)
+	return _scene.get_node("View").hud.get_node(name)

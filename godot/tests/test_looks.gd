@@ -25,6 +25,8 @@ func test_without_a_screen_nothing_is_built_to_be_seen() -> void:
 func test_every_box_is_drawn_where_it_stands_in_two_tones() -> void:
 	_build("playground", [0.0, 0.501, 8.0], [4.0, 0.501, 8.0])
 	var tones: Dictionary[Color, int] = {}
+	var low: Color = _look.room.low_material.albedo_color
+	var tall: Color = _look.room.tall_material.albedo_color
 	for index: int in _game.layouts[0].count:
 		var drawn: MeshInstance3D = _look.room.get_node("Box%d" % index)
 		var space: AABB = drawn.mesh.get_aabb()
@@ -35,7 +37,7 @@ func test_every_box_is_drawn_where_it_stands_in_two_tones() -> void:
 		check_near(space.size.x, extent.x, 0.001, "width of box %d" % index)
 		check_near(space.size.z, extent.z, 0.001, "depth of box %d" % index)
 		var colour: Color = (drawn.material_override as StandardMaterial3D).albedo_color
-		check_equal(colour, TagLook.LOW if extent.y < 1.5 else TagLook.TALL, "its tone")
+		check_equal(colour, low if extent.y < 1.5 else tall, "its tone")
 		tones[colour] = index
 	check_equal(tones.size(), 2, "tones")
 
@@ -52,7 +54,7 @@ func test_a_box_that_hides_an_agent_grows_thin() -> void:
 	_look.room.reveal(behind, eye, TICK_SEC)
 	check(surface.albedo_color.a < 1.0, "behind it")
 	_look.room.reveal(behind, eye, LONG_SEC)
-	check_near(surface.albedo_color.a, TagRoomLook.THIN, 0.001, "long behind it")
+	check_near(surface.albedo_color.a, _look.room.hiding_opacity, 0.001, "long behind it")
 	_look.room.reveal(beside, eye, LONG_SEC)
 	check_equal(surface.albedo_color.a, 1.0, "beside it again")
 	check_equal(surface.transparency, BaseMaterial3D.TRANSPARENCY_DISABLED, "solid again")
@@ -71,7 +73,9 @@ func test_another_layout_is_another_room() -> void:
 
 func test_blocks_face_outwards() -> void:
 	var extent: Vector3 = Vector3(1.0, 2.0, 3.0)
-	var mesh: ArrayMesh = TagBlock.mesh(extent, 0.2)
+	var mesh: TagRoundedBox = TagRoundedBox.new()
+	mesh.size = extent
+	mesh.radius = 0.2
 	var arrays: Array = mesh.surface_get_arrays(0)
 	var places: PackedVector3Array = arrays[Mesh.ARRAY_VERTEX]
 	var normals: PackedVector3Array = arrays[Mesh.ARRAY_NORMAL]
@@ -90,7 +94,7 @@ func test_blocks_face_outwards() -> void:
 func test_role_colours_change_places_with_a_flash() -> void:
 	_build("empty", [0.0, 0.501, 0.0], [5.0, 0.501, 0.0])
 	for index: int in 2:
-		var colour: Color = TagLook.ROLES["seeker" if index == 0 else "hider"]
+		var colour: Color = TagLook.role_color("seeker" if index == 0 else "hider")
 		check_equal(_look.agents[index].skin.albedo_color, colour, "colour of agent %d" % index)
 	_game.seeker = 1
 	_wait(TICK_SEC)
@@ -120,7 +124,7 @@ func test_pupils_turn_to_an_opponent_that_is_seen_and_else_ahead() -> void:
 	for sees: bool in [true, false]:
 		_game.observations[0][TagObservation.opponent_visible] = 1.0 if sees else 0.0
 		_wait(LONG_SEC)
-		for pupil: MeshInstance3D in _look.agents[0].pupils:
+		for pupil: Node3D in _look.agents[0].pupils:
 			var looks: Vector3 = _look.agents[0].cube.basis * pupil.position
 			var wanted: float = atan2(4.0, 3.0) if sees else 0.0
 			check_near(atan2(looks.x, looks.z), wanted, 0.05, "gaze, seen: %s" % sees)
@@ -138,7 +142,7 @@ func test_the_cube_turns_to_where_the_agent_faces() -> void:
 func test_eyes_blink_now_and_then_and_not_together() -> void:
 	_build("empty", [0.0, 0.501, 0.0], [5.0, 0.501, 0.0])
 	var shut: Array[int] = [0, 0]
-	for tick: int in TagAgentLook.BLINK_EVERY_TICKS:
+	for tick: int in _look.agents[0].blink_interval:
 		_game.tick = tick
 		_wait(TICK_SEC)
 		var both: bool = true
@@ -151,7 +155,7 @@ func test_eyes_blink_now_and_then_and_not_together() -> void:
 	check_equal(shut[1], shut[0], "the other's")
 	_game.end = TagMatch.End.TIMED_OUT
 	_game.winner = 0
-	_game.tick = 2 * TagAgentLook.BLINK_EVERY_TICKS + 4
+	_game.tick = 2 * _look.agents[0].blink_interval + 4
 	_wait(TICK_SEC)
 	check_equal(_look.agents[0].eyes[0].scale.y, 1.0, "the winner's eyes at the end")
 	check(_look.agents[1].eyes[0].scale.y < 0.6, "the loser's eyes at the end")
@@ -250,7 +254,7 @@ func test_held_time_holds_the_look() -> void:
 	for _tick: int in 8:
 		_game.decide(act(1.0, 0.0), act())
 		_wait(TICK_SEC)
-	_look.pace = 0.0
+	_look.time_scale = 0.0
 	var before: Basis = _look.agents[0].cube.basis
 	var places: PackedVector3Array = _look.trails[0].places.duplicate()
 	_look._process(0.5)
@@ -269,9 +273,9 @@ func _hold(game: TagMatch, is_seen: bool = true) -> void:
 	TagLook.wanted = is_seen
 	_game = game
 	_game.sense()
-	_arena = TagArena.new()
+	_arena = TagArena.create()
 	add_child(_arena)
-	_arena.hold(_game)
+	_arena.setup(_game)
 	_look = _arena.look
 	if _look:
 		_look.set_process(false)
@@ -285,5 +289,5 @@ func _wait(seconds: float) -> void:
 
 ## How far an agent's colour is from its role's to the palest.
 func _paleness(agent: int) -> float:
-	var own: Color = TagLook.ROLES[TagLook.role_of(_game, agent)]
-	return (_look.agents[agent].skin.albedo_color.g - own.g) / (TagLook.PALE.g - own.g)
+	var own: Color = TagLook.role_color(_game.role_of(agent))
+	return (_look.agents[agent].skin.albedo_color.g - own.g) / (TagLook.pale().g - own.g)

@@ -138,7 +138,7 @@ func _won(winner: int) -> TagMatch:
 
 
 func _card(side: int) -> TagCard:
-	return _scene.get_node("Set/Hud/" + ("FirstCard" if side == 0 else "SecondCard"))
+	return _scene.get_node("View/Hud/" + ("FirstCard" if side == 0 else "SecondCard"))
 
 
 func _pressed() -> Array[String]:

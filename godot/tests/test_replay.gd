@@ -141,7 +141,7 @@ func test_speed_is_seconds_to_a_second() -> void:
 func test_a_timeline_is_clicked() -> void:
 	var replay: TagReplay = await _open(_log("match.jsonl", 3, "seek"))
 	replay.playing = false
-	var timeline: HSlider = replay.get_parent().find_child("*HSlider*", true, false)
+	var timeline: HSlider = replay.get_parent().get_node("Controls/Timeline")
 	await _drawn()
 	check_equal(timeline.max_value, replay.seconds(), "as long as the match and its end")
 	timeline.value = 1.25

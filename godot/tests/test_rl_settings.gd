@@ -86,6 +86,7 @@ func test_a_scene_keeps_every_edit_and_nothing_else() -> void:
 		{"rewards": "default", "time_limit_sec": 10.0},
 	]:
 		var scene: Node = SCENE.instantiate()
+		scene.get_node("Preview").free()  # only the editor can pack it
 		for name: String in edits:
 			scene.get_node("RLEnv").set(name, edits[name])
 		var packed: PackedScene = PackedScene.new()

@@ -91,6 +91,11 @@ func begin(which: int) -> void:
 	sense()
 
 
+## The role that an agent plays now.
+func role_of(agent: int) -> String:
+	return "seeker" if agent == seeker else "hider"
+
+
 ## Both agents look around; agent 0 first.
 func sense() -> void:
 	var eyes: TagEyes = _eyes[layout_index]

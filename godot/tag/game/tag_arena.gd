@@ -1,131 +1,100 @@
-@tool
 class_name TagArena
 extends Node3D
-## One arena as Godot holds it: solid bodies for floor, walls, boxes and agents, over a match.
+## One arena in Godot: solid bodies for floor, walls, boxes and agents, which follow a match.
 ##
-## The match decides where everything is; bodies follow it, so that Godot's physics can see and
-## audit them. In the editor it shows the layout of the game's own files.
+## The match decides where everything is. The bodies let Godot's physics see and audit it; the look
+## is added only where something is drawn.
 
+const SCENE: String = "res://tag/game/tag_arena.tscn"
+const LOOK_SCENE: String = "res://tag/look/tag_arena_look.tscn"
 const WALL_THICKNESS: float = 0.5
-const AGENT_LAYER: int = 2
 const SOLID_LAYER: int = 1
 
-## The layout the editor shows: a name in tag/layouts, or a file.
-@export var preview_layout: String = "colonnade":
-	set(value):
-		preview_layout = value
-		if Engine.is_editor_hint() and is_node_ready():
-			_show_preview()
-
-## The match that is played here; none in the editor.
+## The match that is played here.
 var game: TagMatch
-## The two agents' bodies.
-var bodies: Array[AnimatableBody3D] = []
 ## What can be seen of it; null where nothing is drawn.
 var look: TagArenaLook
 
-var _shown_layout: TagLayout
-var _room: Node3D
-var _preview: TagRoomLook
+var _layout: TagLayout
+var _boxes: Array[StaticBody3D] = []
+
+## The two agents' bodies.
+@onready var bodies: Array[AnimatableBody3D] = [$Agent1, $Agent2]
 
 
-func _ready() -> void:
-	if Engine.is_editor_hint():
-		_show_preview()
+## A new arena; add it to the tree before `setup`.
+static func create(label: String = "Arena1") -> TagArena:
+	var arena: TagArena = (load(SCENE) as PackedScene).instantiate()
+	arena.name = label
+	return arena
 
 
 ## Play a match here.
-func hold(new_match: TagMatch) -> void:
+func setup(new_match: TagMatch) -> void:
 	game = new_match
-	_clear_away()
-	_add_agents(game.rules)
+	_layout = null
+	_place_room()
+	for body: AnimatableBody3D in bodies:
+		_resize(body, Vector3.ONE * game.rules.size)
+	if look:
+		for agent_look: TagAgentLook in look.agents:
+			agent_look.free()
+		look.free()
 	if TagLook.wanted:
-		look = TagArenaLook.new(game, bodies)
+		look = (load(LOOK_SCENE) as PackedScene).instantiate()
 		add_child(look)
+		look.setup(game, bodies)
 	follow()
 
 
-## Bring the bodies to where the match says.
+## Move the bodies to where the match says.
 func follow() -> void:
-	if game.layouts[game.layout_index] != _shown_layout:
-		_shown_layout = game.layouts[game.layout_index]
-		_build_room(game.rules, _shown_layout)
-	for i: int in 2:
-		var agent: TagAgent = game.agents[i]
-		bodies[i].position = Vector3(agent.x, agent.y, agent.z)
+	if game.layouts[game.layout_index] != _layout:
+		_layout = game.layouts[game.layout_index]
+		_place_boxes()
+	for index: int in 2:
+		var agent: TagAgent = game.agents[index]
+		bodies[index].position = Vector3(agent.x, agent.y, agent.z)
 
 
-func _show_preview() -> void:
-	if _preview:
-		_preview.free()
-	var rules: TagRules = TagRules.read()
-	_preview = TagRoomLook.new(rules, TagLayout.read(preview_layout, rules))
-	add_child(_preview)
-	update_configuration_warnings()
-
-
-func _get_configuration_warnings() -> PackedStringArray:
-	var rules: TagRules = TagRules.read()
-	if rules.error:
-		return [rules.error]
-	var layout: TagLayout = TagLayout.read(preview_layout, rules)
-	return [layout.error] if layout.error else []
-
-
-func _clear_away() -> void:
-	for body: AnimatableBody3D in bodies:
-		body.free()
-	bodies.clear()
-	if look:
-		look.free()
-
-
-func _build_room(rules: TagRules, layout: TagLayout) -> void:
-	if _room:
-		_room.free()
-	_room = Node3D.new()
-	_room.name = "Room"
-	add_child(_room)
+func _place_room() -> void:
+	var rules: TagRules = game.rules
+	var thick: float = WALL_THICKNESS
 	var width: float = 2.0 * rules.wall_x
 	var depth: float = 2.0 * rules.wall_z
-	var height: float = rules.wall_height
-	var thick: float = WALL_THICKNESS
-	_add_solid("Floor", Vector3(0.0, -0.5 * thick, 0.0), Vector3(width, thick, depth))
-	var side: Vector3 = Vector3(thick, height, depth + 2.0 * thick)
-	var front: Vector3 = Vector3(width, height, thick)
 	var beyond_x: float = rules.wall_x + 0.5 * thick
 	var beyond_z: float = rules.wall_z + 0.5 * thick
-	_add_solid("West", Vector3(-beyond_x, 0.5 * height, 0.0), side)
-	_add_solid("East", Vector3(beyond_x, 0.5 * height, 0.0), side)
-	_add_solid("North", Vector3(0.0, 0.5 * height, -beyond_z), front)
-	_add_solid("South", Vector3(0.0, 0.5 * height, beyond_z), front)
-	for index: int in layout.count:
-		_add_solid("Box%d" % index, layout.centre(index), layout.extent(index))
+	var middle_y: float = 0.5 * rules.wall_height
+	_place($Room/Floor, Vector3(0.0, -0.5 * thick, 0.0), Vector3(width, thick, depth))
+	var side: Vector3 = Vector3(thick, rules.wall_height, depth + 2.0 * thick)
+	_place($Room/West, Vector3(-beyond_x, middle_y, 0.0), side)
+	_place($Room/East, Vector3(beyond_x, middle_y, 0.0), side)
+	var front: Vector3 = Vector3(width, rules.wall_height, thick)
+	_place($Room/North, Vector3(0.0, middle_y, -beyond_z), front)
+	_place($Room/South, Vector3(0.0, middle_y, beyond_z), front)
 
 
-func _add_solid(label: String, centre: Vector3, extent: Vector3) -> void:
-	var body: StaticBody3D = StaticBody3D.new()
-	body.name = label
+func _place_boxes() -> void:
+	for box: StaticBody3D in _boxes:
+		box.free()
+	_boxes.clear()
+	for index: int in _layout.count:
+		var box: StaticBody3D = StaticBody3D.new()
+		box.name = "Box%d" % index
+		box.collision_layer = SOLID_LAYER
+		var shape: CollisionShape3D = CollisionShape3D.new()
+		shape.name = "Shape"
+		shape.shape = BoxShape3D.new()
+		box.add_child(shape)
+		_place(box, _layout.centre(index), _layout.extent(index))
+		$Room.add_child(box)
+		_boxes.append(box)
+
+
+func _place(body: PhysicsBody3D, centre: Vector3, size: Vector3) -> void:
 	body.position = centre
-	body.collision_layer = SOLID_LAYER
-	body.add_child(_shape(extent))
-	_room.add_child(body)
+	_resize(body, size)
 
 
-func _add_agents(rules: TagRules) -> void:
-	for i: int in 2:
-		var body: AnimatableBody3D = AnimatableBody3D.new()
-		body.name = "Agent%d" % (i + 1)
-		body.sync_to_physics = false
-		body.collision_layer = AGENT_LAYER
-		body.add_child(_shape(Vector3.ONE * rules.size))
-		add_child(body)
-		bodies.append(body)
-
-
-func _shape(extent: Vector3) -> CollisionShape3D:
-	var shape: CollisionShape3D = CollisionShape3D.new()
-	var box: BoxShape3D = BoxShape3D.new()
-	box.size = extent
-	shape.shape = box
-	return shape
+func _resize(body: PhysicsBody3D, size: Vector3) -> void:
+	((body.get_node("Shape") as CollisionShape3D).shape as BoxShape3D).size = size

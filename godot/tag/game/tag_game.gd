@@ -143,11 +143,10 @@ func _add_arenas() -> String:
 			layouts, options.number("first-arena") + index, first_seeker
 		)
 		game.begin(0)
-		var arena: TagArena = TagArena.new()
-		arena.name = "Arena%d" % (index + 1)
+		var arena: TagArena = TagArena.create("Arena%d" % (index + 1))
 		arena.position = grid_place(index, count, rules)
 		add_child(arena)
-		arena.hold(game)
+		arena.setup(game)
 		arenas.append(arena)
 	return ""
 

@@ -62,4 +62,4 @@ func action(index: int, agent: int) -> PackedFloat32Array:
 	if index == 0 and agent == _person:
 		return TagInput.action()
 	var played: TagMatch = game.arenas[index].game
-	return _pair.act(TagLook.role_of(played, agent), played.observations[agent])
+	return _pair.act(played.role_of(agent), played.observations[agent])

@@ -108,7 +108,7 @@ func _remember(arena: int, agent: int) -> Dictionary:
 		"arena": arena,
 		"agent": agent,
 		"obs": game.observations[agent].duplicate(),
-		"role": TagLook.role_of(game, agent),
+		"role": game.role_of(agent),
 		"distance": game.agents[0].distance_to(game.agents[1]),
 	}
 

@@ -1,115 +1,108 @@
 class_name TagArenaLook
 extends Node3D
-## How an arena looks: the room, the two agents, their trails, a burst at every tag, their sight.
+## The look of an arena: the room, the two agents, their trails and rays, a burst at every tag.
 ##
-## Everything follows from the match and from the game's time, never from a clock.
+## Everything follows from the match and from the match's time, never from a clock.
 
-## How fast the game's time runs: below 1 in slow motion, 0 when it is held.
-var pace: float = 1.0
+## The look of one agent, attached to its body.
+@export var agent_look: PackedScene
+
+## How fast the match's time runs: below 1 in slow motion, 0 when it is paused.
+var time_scale: float = 1.0
 ## Whether the agents' rays are drawn.
 var show_rays: bool = false
-var room: TagRoomLook
 var agents: Array[TagAgentLook] = []
-var trails: Array[TagTrail] = []
-var rays: Array[TagRays] = []
-var burst: TagBurst = TagBurst.new()
 
 var _game: TagMatch
-var _shadows: Array[Node3D] = []
 var _layout: TagLayout
 var _episode: int = -1
 var _tick: int = 0
 var _seeker: int = 0
 var _end: TagMatch.End = TagMatch.End.GOING_ON
 
-
-func _init(game: TagMatch, bodies: Array[AnimatableBody3D]) -> void:
-	_game = game
-	name = "Look"
-	add_child(burst)
-	for index: int in 2:
-		agents.append(TagAgentLook.new(game.rules, index))
-		bodies[index].add_child(agents[index])
-		trails.append(TagTrail.new(game.rules.size))
-		add_child(trails[index])
-		rays.append(TagRays.new(game.rules))
-		add_child(rays[index])
-		var footprint: Vector2 = Vector2.ONE * 0.6 * game.rules.size
-		_shadows.append(TagRoomLook.contact(footprint, 0.45 * game.rules.size, 0.5, Vector3.ZERO))
-		add_child(_shadows[index])
+@onready var room: TagRoomLook = $Room
+@onready var burst: TagBurst = $Burst
+@onready var trails: Array[TagTrail] = [$Trail1, $Trail2]
+@onready var rays: Array[TagRays] = [$Rays1, $Rays2]
+@onready var _shadows: Array[TagContactShadow] = [$Shadow1, $Shadow2]
 
 
 func _process(delta: float) -> void:
-	advance(delta * pace)
+	advance(delta * time_scale)
 
 
-## Show the match as it is now, `seconds` of its time later.
+## Show a match; the agents' looks become children of their bodies.
+func setup(game: TagMatch, bodies: Array[AnimatableBody3D]) -> void:
+	_game = game
+	for index: int in 2:
+		agents.append(agent_look.instantiate())
+		bodies[index].add_child(agents[index])
+		agents[index].setup(game.rules, index)
+		trails[index].agent_size = game.rules.size
+		rays[index].rules = game.rules
+		_shadows[index].scale = Vector3.ONE * game.rules.size
+
+
+## Show the match as it is now, `seconds` of its time after the last call.
 func advance(seconds: float) -> void:
 	if _game.layouts[_game.layout_index] != _layout:
-		_build_room()
+		_layout = _game.layouts[_game.layout_index]
+		room.build(_game.rules, _layout)
 	if _game.episode != _episode or _game.tick < _tick:
-		_start_over()
-	_notice_tags()
+		_reset()
+	_detect_tag()
 	_tick = _game.tick
 	burst.advance(seconds)
-	_reveal(seconds)
+	_reveal_agents(seconds)
 	for index: int in 2:
 		var agent: TagAgent = _game.agents[index]
 		var feet: Vector3 = Vector3(agent.x, agent.y - _game.rules.half, agent.z)
 		agents[index].advance(_game, seconds)
-		trails[index].advance(feet, _colour(index), seconds)
+		trails[index].advance(feet, _color(index), seconds)
 		_shadows[index].position = Vector3(feet.x, _ground_below(agent), feet.z)
 		rays[index].visible = show_rays
 		if show_rays:
-			rays[index].show_sight(
-				agent, _game.observations[index], _colour(index), _colour(1 - index)
+			rays[index].show_observation(
+				agent, _game.observations[index], _color(index), _color(1 - index)
 			)
 
 
-func _build_room() -> void:
-	if room:
-		room.free()
-	_layout = _game.layouts[_game.layout_index]
-	room = TagRoomLook.new(_game.rules, _layout)
-	add_child(room)
-
-
-func _reveal(seconds: float) -> void:
-	var places: PackedVector3Array = []
-	for agent: TagAgent in _game.agents:
-		places.append(Vector3(agent.x, agent.y, agent.z))
+func _reveal_agents(seconds: float) -> void:
 	var camera: Camera3D = get_viewport().get_camera_3d()
 	if camera:
+		var places: PackedVector3Array = []
+		for agent: TagAgent in _game.agents:
+			places.append(Vector3(agent.x, agent.y, agent.z))
 		room.reveal(places, to_local(camera.global_position), seconds)
 
 
-func _start_over() -> void:
+func _reset() -> void:
 	_episode = _game.episode
 	_seeker = _game.seeker
 	_end = TagMatch.End.GOING_ON
-	burst.start_over()
+	burst.reset()
 	for index: int in 2:
-		agents[index].start_over(_game)
-		trails[index].start_over()
+		agents[index].reset(_game)
+		trails[index].reset()
 
 
-func _notice_tags() -> void:
+func _detect_tag() -> void:
 	var tagged: bool = _game.end == TagMatch.End.TAGGED and _end != _game.end
 	if tagged or _game.seeker != _seeker:
 		var one: TagAgent = _game.agents[0]
 		var two: TagAgent = _game.agents[1]
 		var middle: Vector3 = 0.5 * Vector3(one.x + two.x, 0.0, one.z + two.z)
-		middle.y = minf(one.y, two.y) - _game.rules.half + TagRoomLook.ABOVE_M * 2.0
-		burst.begin(middle, [TagLook.ROLES.seeker, TagLook.ROLES.hider, TagLook.PALE])
+		middle.y = minf(one.y, two.y) - _game.rules.half + TagContactShadow.ABOVE_M * 2.0
+		burst.start(middle)
 	_seeker = _game.seeker
 	_end = _game.end
 
 
-func _colour(agent: int) -> Color:
-	return TagLook.ROLES[TagLook.role_of(_game, agent)]
+func _color(agent: int) -> Color:
+	return TagLook.role_color(_game.role_of(agent))
 
 
-## The top of what an agent stands on or would fall on, as high as its shadow lies.
+## The height at which an agent's shadow lies: on top of what it stands on or would fall on.
 func _ground_below(agent: TagAgent) -> float:
 	var height: float = 0.0
 	for index: int in _layout.count:
@@ -117,4 +110,4 @@ func _ground_below(agent: TagAgent) -> float:
 		var extent: Vector3 = _layout.extent(index)
 		if away.x < 0.5 * extent.x and away.z < 0.5 * extent.z and extent.y < agent.y:
 			height = maxf(height, extent.y)
-	return height + 2.0 * TagRoomLook.ABOVE_M
+	return height + 2.0 * TagContactShadow.ABOVE_M

@@ -1,19 +1,18 @@
 class_name TagCamera
 extends Camera3D
-## Shows the first arena whole, or follows an agent; Tab cycles.
+## Shows the first arena as a whole, or follows an agent; Tab switches.
 ##
-## Looks from the south and so steeply that little is hidden, from afar through a long lens, so
-## that an agent is nearly as large at the far wall as at the near one.
+## Direction and lens are the camera's own: from the south, so steep that little is hidden, and from
+## afar through a long lens, so that an agent is nearly as large at the far wall as at the near one.
 
 enum Target { ARENA, FIRST_AGENT, SECOND_AGENT }
 
-const TILT_DEG: float = 66.0
-const LENS_DEG: float = 12.0
-## Free of everything at each edge, as a share of the picture's half.
-const MARGIN: float = 0.05
-## How much of the arena is seen from top to bottom when an agent is followed.
-const FOLLOWED_M: float = 10.0
-const SMOOTHING: float = 5.0
+## Free border of the picture, as a share of its half.
+@export_range(0.0, 0.5, 0.01) var margin: float = 0.05
+## Height of the picture where an agent is followed.
+@export_range(1.0, 100.0, 0.1, "suffix:m") var followed_height: float = 10.0
+## How fast the camera moves to another target.
+@export_range(0.1, 60.0, 0.1, "suffix:1/s") var smoothing: float = 5.0
 
 ## The stage whose first arena is shown.
 var stage: TagStage
@@ -23,24 +22,19 @@ var _focus: Vector3 = Vector3.INF
 var _away: float = 0.0
 
 
-func _ready() -> void:
-	fov = LENS_DEG
-	rotation = Vector3(-deg_to_rad(TILT_DEG), 0.0, 0.0)
-
-
 func _process(delta: float) -> void:
 	if not stage or stage.arenas.is_empty():
 		return
 	var arena: TagArena = stage.arenas[0]
 	var focus: Vector3 = arena.global_position
-	var away: float = 0.5 * FOLLOWED_M / _slope()
+	var away: float = 0.5 * followed_height / _slope()
 	if target == Target.ARENA:
 		var overview: Vector2 = _overview()
 		focus += global_basis.y * overview.x
 		away = overview.y
 	else:
 		focus = arena.bodies[target - 1].global_position
-	var share: float = 1.0 - exp(-SMOOTHING * delta) if _focus.is_finite() else 1.0
+	var share: float = 1.0 - exp(-smoothing * delta) if _focus.is_finite() else 1.0
 	_focus = _focus.lerp(focus, share) if share < 1.0 else focus
 	_away = lerpf(_away, away, share)
 	global_position = _focus + global_basis.z * _away
@@ -51,21 +45,16 @@ func _process(delta: float) -> void:
 
 func _unhandled_input(event: InputEvent) -> void:
 	if event.is_action_pressed("next_camera"):
-		cycle()
+		target = ((target + 1) % Target.size()) as Target
 
 
-## Go on to the next target.
-func cycle() -> void:
-	target = ((target + 1) % Target.size()) as Target
-
-
-## Height of half the picture, margin left out, at a distance of 1.
+## Half the height of the picture at a distance of 1, without the margin.
 func _slope() -> float:
-	return tan(0.5 * deg_to_rad(LENS_DEG)) * (1.0 - MARGIN)
+	return tan(0.5 * deg_to_rad(fov)) * (1.0 - margin)
 
 
-## How far the focus is moved up in the picture, and the distance from it at which the whole room
-## just fits: every corner's height and width in the picture, over its depth, is within the lens.
+## How far the focus moves up in the picture, and the distance from it at which the whole room just
+## fits: every corner's height and width in the picture, over its depth, is within the lens.
 func _overview() -> Vector2:
 	var picture: Vector2 = get_viewport().get_visible_rect().size
 	var slope_y: float = _slope()

@@ -1,72 +1,53 @@
 class_name TagCard
-extends PanelContainer
-## An agent's role, player, score and sight, on one side of the picture.
+extends Panel
+## One agent in the HUD: its role, player and score, and what it sees.
 
-const EDGE: float = 16.0
-const ACCENT: float = 5.0
-const ROLE_SIZE: int = 28
-const NAME_SIZE: int = 17
-const SCORE_SIZE: int = 54
-const NOTE_SIZE: int = 14
-const STRIP: Vector2 = Vector2(200.0, 54.0)
-const STRIP_TOP: float = 150.0
-
-## Whether everything keeps to the right.
-@export var to_the_right: bool = false
-@export var bold: Font
+## Height of the strip of a ray that hits something at the end of its range, as a share.
+@export_range(0.0, 1.0, 0.01) var far_height: float = 0.18
 
 var role: String = "seeker"
 var player: String = ""
 var score: int = 0
 
-var _sight: PackedFloat32Array = []
+var _observation: PackedFloat32Array = []
 var _rays: int = 0
+
+@onready var _sight: Control = $Sight
+
+
+func _ready() -> void:
+	_sight.draw.connect(_draw_sight)
 
 
 ## Show an agent of a match.
-func tell(game: TagMatch, agent: int, played_by: String, won: int) -> void:
-	role = TagLook.role_of(game, agent)
+func show_agent(game: TagMatch, agent: int, played_by: String, won: int) -> void:
+	role = game.role_of(agent)
 	player = played_by
 	score = won
-	_sight = game.observations[agent]
+	_observation = game.observations[agent]
 	_rays = game.rules.rays
-	queue_redraw()
+	var color: Color = TagLook.role_color(role)
+	$Accent.color = color
+	$Role.text = role.to_upper()
+	$Role.add_theme_color_override("font_color", color)
+	$Player.text = player
+	$Score.text = str(score)
+	_sight.queue_redraw()
 
 
-func _draw() -> void:
-	var side: float = size.x - ACCENT if to_the_right else 0.0
-	draw_rect(Rect2(side, EDGE, ACCENT, size.y - 2.0 * EDGE), TagLook.ROLES[role])
-	_write(role.to_upper(), 36.0, ROLE_SIZE, TagLook.ROLES[role], bold)
-	_write(player, 62.0, NAME_SIZE, Color(TagLook.INK, 0.75), get_theme_default_font())
-	_write(str(score), 128.0, SCORE_SIZE, TagLook.INK, bold)
-	var left: float = size.x - EDGE - STRIP.x if to_the_right else EDGE
-	draw_set_transform(Vector2(left, STRIP_TOP))
-	_draw_sight()
-	draw_set_transform(Vector2.ZERO)
-	var note: float = STRIP_TOP + STRIP.y + 22.0
-	_write("what it sees", note, NOTE_SIZE, Color(TagLook.INK, 0.6), get_theme_default_font())
-
-
-func _write(text: String, base: float, font_size: int, colour: Color, font: Font) -> void:
-	var side: HorizontalAlignment = (
-		HORIZONTAL_ALIGNMENT_RIGHT if to_the_right else HORIZONTAL_ALIGNMENT_LEFT
-	)
-	var width: float = size.x - 2.0 * EDGE
-	draw_string(font, Vector2(EDGE, base), text, side, width, font_size, colour)
-
-
-## The rays from left to right as a narrow window: what is near is tall and dark.
+## The rays from left to right: what is near is tall and dark.
 func _draw_sight() -> void:
-	draw_rect(Rect2(Vector2.ZERO, STRIP), Color(TagLook.INK, 0.08))
-	var other: Color = TagLook.ROLES["hider" if role == "seeker" else "seeker"]
-	var width: float = STRIP.x / maxi(_rays, 1)
+	var strip: Vector2 = _sight.size
+	_sight.draw_rect(Rect2(Vector2.ZERO, strip), Color(TagLook.ink(), 0.08))
+	var other: Color = TagLook.role_color("hider" if role == "seeker" else "seeker")
+	var width: float = strip.x / maxi(_rays, 1)
 	for ray: int in _rays:
-		var sight: TagSight = TagSight.of(_sight, ray)
+		var sight: TagSight = TagSight.of(_observation, ray)
 		if sight.kind == TagSight.Kind.NOTHING:
 			continue
 		var nearness: float = 1.0 - sight.distance
-		var colour: Color = TagLook.PALE.lerp(TagLook.INK, 0.15 + 0.6 * nearness)
+		var color: Color = TagLook.pale().lerp(TagLook.ink(), 0.15 + 0.6 * nearness)
 		if sight.kind == TagSight.Kind.AGENT:
-			colour = TagLook.PALE.lerp(other, 0.6 + 0.4 * nearness)
-		var tall: float = STRIP.y * (0.18 + 0.82 * nearness * nearness)
-		draw_rect(Rect2(ray * width, 0.5 * (STRIP.y - tall), width - 1.0, tall), colour)
+			color = TagLook.pale().lerp(other, 0.6 + 0.4 * nearness)
+		var tall: float = strip.y * (far_height + (1.0 - far_height) * nearness * nearness)
+		_sight.draw_rect(Rect2(ray * width, 0.5 * (strip.y - tall), width - 1.0, tall), color)

@@ -1,115 +1,141 @@
 @tool
 class_name TagRoomLook
 extends Node3D
-## How the room looks: floor, boxes, and the walls, of which the nearest is cut down to a rim.
+## The look of a room: floor, boxes and walls, the nearest of which is cut down to a rim.
 ##
-## The camera stands to the south (+z) and above; no other wall comes between it and an agent.
+## The camera is to the south (+z) and above; no other wall comes between it and an agent. The
+## editor shows the room of `preview_layout`.
 
-const FLOOR_SHADER: Shader = preload("res://tag/look/tag_floor.gdshader")
-const CONTACT_SHADER: Shader = preload("res://tag/look/tag_contact.gdshader")
-const RIM_M: float = 0.22
-const SLAB_M: float = 0.7
+## Rounding of the blocks; the lower one is below the ground.
 const ROUNDING_M: float = 0.07
-## Flat things lie this far above what they lie on.
-const ABOVE_M: float = 0.012
-## How solid a box still looks that hides an agent, and how fast it becomes so.
-const THIN: float = 0.4
-const THINNING_PER_SEC: float = 10.0
+## Thickness of the slab below the floor.
+const SLAB_M: float = 0.7
+## Drop of the slab, so that it does not flicker through the floor.
+const SLAB_GAP_M: float = 0.02
+const BOX_SHADOW_SPREAD_M: float = 0.5
 
-var _rules: TagRules
-var _meshes: Dictionary[Vector3, ArrayMesh] = {}
-var _wall: StandardMaterial3D = TagLook.matt(TagLook.WALL)
+## Material of boxes that an agent can jump onto.
+@export var low_material: StandardMaterial3D
+## Material of boxes that are too tall for that.
+@export var tall_material: StandardMaterial3D
+## What is left of the southern wall.
+@export_range(0.0, 3.0, 0.01, "suffix:m") var rim_height: float = 0.22
+## Opacity of a box that hides an agent.
+@export_range(0.0, 1.0, 0.01) var hiding_opacity: float = 0.4
+## How fast the opacity changes; 1/s is the whole change in a second.
+@export_range(0.1, 60.0, 0.1, "suffix:1/s") var fade_rate: float = 10.0
+## The layout that the editor shows: a name in tag/layouts, or a file.
+@export var preview_layout: String = "colonnade":
+	set(value):
+		preview_layout = value
+		if Engine.is_editor_hint() and is_node_ready():
+			_show_preview()
+
+var _meshes: Dictionary[Vector3, TagRoundedBox] = {}
 var _boxes: Array[MeshInstance3D] = []
-var _spaces: Array[AABB] = []
+var _bounds: Array[AABB] = []
 
 
-func _init(rules: TagRules, layout: TagLayout) -> void:
-	_rules = rules
-	name = "RoomLook"
-	_add_floor()
-	_add_walls()
+func _ready() -> void:
+	if Engine.is_editor_hint():
+		_show_preview()
+
+
+func _get_configuration_warnings() -> PackedStringArray:
+	var rules: TagRules = TagRules.read()
+	var error: String = rules.error
+	if not error:
+		error = TagLayout.read(preview_layout, rules).error
+	return [error] if error else []
+
+
+## Show the room of these rules, with the boxes of a layout.
+func build(rules: TagRules, layout: TagLayout) -> void:
+	_place_floor(rules)
+	_place_walls(rules)
+	for box: MeshInstance3D in _boxes:
+		box.free()
+	_boxes.clear()
+	_bounds.clear()
 	var jump_m: float = 0.5 * rules.jump_speed ** 2 * rules.tick_sec / rules.fall_per_tick
 	for index: int in layout.count:
-		var extent: Vector3 = layout.extent(index)
+		var size: Vector3 = layout.extent(index)
 		var centre: Vector3 = layout.centre(index)
-		var colour: Color = TagLook.LOW if extent.y <= jump_m else TagLook.TALL
-		_boxes.append(_add_block("Box%d" % index, extent, centre, TagLook.matt(colour)))
-		_spaces.append(AABB(centre - 0.5 * extent, extent))
-		add_child(contact(Vector2(extent.x, extent.z), 0.5, 0.35, Vector3(centre.x, 0.0, centre.z)))
+		_bounds.append(AABB(centre - 0.5 * size, size))
+		_add_box(index, size, centre, low_material if size.y <= jump_m else tall_material)
 
 
-## Let those boxes grow thin that are between an eye and one of the places.
-func reveal(places: PackedVector3Array, eye: Vector3, seconds: float) -> void:
+## Fade the boxes between the camera and one of the places, both in the room's coordinates.
+func reveal(places: PackedVector3Array, camera: Vector3, seconds: float) -> void:
 	for index: int in _boxes.size():
 		var hides: bool = false
 		for place: Vector3 in places:
-			hides = hides or _spaces[index].intersects_segment(eye, place) != null
-		var look: StandardMaterial3D = _boxes[index].material_override
-		var solid: float = look.albedo_color.a
-		if not hides and solid == 1.0:
+			hides = hides or _bounds[index].intersects_segment(camera, place) != null
+		var material: StandardMaterial3D = _boxes[index].material_override
+		var opacity: float = material.albedo_color.a
+		if not hides and opacity == 1.0:
 			continue
-		solid = move_toward(
-			solid, THIN if hides else 1.0, THINNING_PER_SEC * (1.0 - THIN) * seconds
+		opacity = move_toward(
+			opacity, hiding_opacity if hides else 1.0, fade_rate * (1.0 - hiding_opacity) * seconds
 		)
-		look.albedo_color.a = solid
-		look.transparency = (
+		material.albedo_color.a = opacity
+		material.transparency = (
 			BaseMaterial3D.TRANSPARENCY_ALPHA
-			if solid < 1.0
+			if opacity < 1.0
 			else BaseMaterial3D.TRANSPARENCY_DISABLED
 		)
 
 
-## A soft shadow around a footprint that lies at `at`.
-static func contact(footprint: Vector2, spread: float, strength: float, at: Vector3) -> Node3D:
-	var plane: PlaneMesh = PlaneMesh.new()
-	plane.size = footprint + 2.0 * Vector2.ONE * spread
-	var material: ShaderMaterial = ShaderMaterial.new()
-	material.shader = CONTACT_SHADER
-	material.set_shader_parameter("half_size", 0.5 * footprint)
-	material.set_shader_parameter("spread_m", spread)
-	material.set_shader_parameter("strength", strength)
-	return TagLook.piece(plane, material, at + Vector3.UP * ABOVE_M)
+func _show_preview() -> void:
+	update_configuration_warnings()
+	var rules: TagRules = TagRules.read()
+	if not rules.error:
+		build(rules, TagLayout.read(preview_layout, rules))
 
 
-func _add_floor() -> void:
-	var size: Vector2 = 2.0 * Vector2(_rules.wall_x, _rules.wall_z)
-	var plane: PlaneMesh = PlaneMesh.new()
-	plane.size = size
-	var material: ShaderMaterial = ShaderMaterial.new()
-	material.shader = FLOOR_SHADER
-	material.set_shader_parameter("half_size", 0.5 * size)
-	material.set_shader_parameter("tile", TagLook.TILE)
-	material.set_shader_parameter("other_tile", TagLook.OTHER_TILE)
-	material.set_shader_parameter("line", TagLook.LINE)
-	add_child(TagLook.piece(plane, material))
+func _place_floor(rules: TagRules) -> void:
+	var size: Vector2 = 2.0 * Vector2(rules.wall_x, rules.wall_z)
+	var ground: MeshInstance3D = $Floor
+	(ground.mesh as PlaneMesh).size = size
+	(ground.material_override as ShaderMaterial).set_shader_parameter("half_size", 0.5 * size)
 	var outer: Vector2 = size + 2.0 * Vector2.ONE * TagArena.WALL_THICKNESS
-	var slab: Vector3 = Vector3(outer.x, SLAB_M, outer.y)
-	var slab_mesh: ArrayMesh = TagBlock.mesh(slab, ROUNDING_M)
-	var down: Vector3 = Vector3.DOWN * (0.5 * SLAB_M + 0.02)
-	add_child(TagLook.piece(slab_mesh, TagLook.matt(TagLook.SLAB), down))
-	add_child(contact(outer, 2.5, 0.4, Vector3.DOWN * SLAB_M))
+	($Slab.mesh as TagRoundedBox).size = Vector3(outer.x, SLAB_M, outer.y)
+	$Slab.position.y = -0.5 * SLAB_M - SLAB_GAP_M
+	$Shadow.footprint = outer
+	$Shadow.position.y = TagContactShadow.ABOVE_M - SLAB_M
 
 
-func _add_walls() -> void:
+func _place_walls(rules: TagRules) -> void:
 	var thick: float = TagArena.WALL_THICKNESS
-	var height: float = _rules.wall_height
-	var beyond_x: float = _rules.wall_x + 0.5 * thick
-	var beyond_z: float = _rules.wall_z + 0.5 * thick
-	var side: Vector3 = Vector3(thick, height, 2.0 * (_rules.wall_z + thick))
-	var front: Vector3 = Vector3(2.0 * _rules.wall_x, height, thick)
-	var rim: Vector3 = Vector3(front.x, RIM_M, thick)
-	_add_block("West", side, Vector3(-beyond_x, 0.5 * height, 0.0), _wall)
-	_add_block("East", side, Vector3(beyond_x, 0.5 * height, 0.0), _wall)
-	_add_block("North", front, Vector3(0.0, 0.5 * height, -beyond_z), _wall)
-	_add_block("South", rim, Vector3(0.0, 0.5 * RIM_M, beyond_z), _wall)
+	var beyond_x: float = rules.wall_x + 0.5 * thick
+	var beyond_z: float = rules.wall_z + 0.5 * thick
+	var side: Vector3 = Vector3(thick, rules.wall_height, 2.0 * (rules.wall_z + thick))
+	var front: Vector3 = Vector3(2.0 * rules.wall_x, rules.wall_height, thick)
+	_stand($West, side, Vector3(-beyond_x, 0.0, 0.0))
+	_stand($East, side, Vector3(beyond_x, 0.0, 0.0))
+	_stand($North, front, Vector3(0.0, 0.0, -beyond_z))
+	_stand($South, Vector3(front.x, rim_height, thick), Vector3(0.0, 0.0, beyond_z))
 
 
-## A block that stands: its lower rounding is in the ground.
-func _add_block(label: String, extent: Vector3, centre: Vector3, look: Material) -> MeshInstance3D:
-	var down: Vector3 = Vector3.DOWN * ROUNDING_M
-	if not _meshes.has(extent):
-		_meshes[extent] = TagBlock.mesh(extent - down, ROUNDING_M)
-	var block: MeshInstance3D = TagLook.piece(_meshes[extent], look, centre + 0.5 * down)
-	block.name = label
-	add_child(block)
-	return block
+## Let a block of this size stand on the ground at `at`, its lower rounding below it.
+func _stand(block: MeshInstance3D, size: Vector3, at: Vector3) -> void:
+	(block.mesh as TagRoundedBox).size = size + Vector3.UP * ROUNDING_M
+	block.position = Vector3(at.x, 0.5 * (size.y - ROUNDING_M), at.z)
+
+
+func _add_box(index: int, size: Vector3, centre: Vector3, material: Material) -> void:
+	if not _meshes.has(size):
+		_meshes[size] = TagRoundedBox.new()
+		_meshes[size].radius = ROUNDING_M
+	var box: MeshInstance3D = MeshInstance3D.new()
+	box.name = "Box%d" % index
+	box.mesh = _meshes[size]
+	box.material_override = material.duplicate()
+	_stand(box, size, centre)
+	var shadow: TagContactShadow = TagContactShadow.new()
+	shadow.footprint = Vector2(size.x, size.z)
+	shadow.spread = BOX_SHADOW_SPREAD_M
+	shadow.position.y = TagContactShadow.ABOVE_M - box.position.y
+	box.add_child(shadow)
+	add_child(box)
+	_boxes.append(box)

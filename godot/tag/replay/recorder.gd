@@ -18,7 +18,7 @@ const LARGEST_TIMES_BYTES: int = 64 * 1024 * 1024
 ## Whether to record from the start; AI_RECORD=1 asks for it too.
 @export var enabled: bool = false
 ## What is recorded, with the light, camera and HUD that show it.
-@export var view: TagSet
+@export var view: TagView
 ## Left out of the pictures.
 @export var hidden: Array[CanvasLayer] = []
 

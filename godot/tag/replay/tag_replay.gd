@@ -73,11 +73,10 @@ func open(which: int) -> String:
 		var name: String = options.text(role + "-name")
 		players[role] = name if name else trajectory.start.players[role]
 	if arenas.is_empty():
-		var arena: TagArena = TagArena.new()
-		arena.name = "Arena1"
+		var arena: TagArena = TagArena.create()
 		add_child(arena)
 		arenas.append(arena)
-	arenas[0].hold(_playback.game)
+	arenas[0].setup(_playback.game)
 	restart()
 	return ""
 
@@ -131,7 +130,7 @@ func _show(delta: float) -> void:
 	_playback.show_at(_second)
 	arenas[0].follow()
 	if arenas[0].look:
-		arenas[0].look.pace = elapsed / delta if delta > 0.0 else 0.0
+		arenas[0].look.time_scale = elapsed / delta if delta > 0.0 else 0.0
 	var game: TagMatch = _playback.game
 	if game.end != _shown_end:
 		_shown_end = game.end

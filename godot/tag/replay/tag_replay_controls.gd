@@ -1,41 +1,22 @@
 class_name TagReplayControls
 extends CanvasLayer
-## A replay's keys and its timeline.
+## The keys and the timeline of a replay.
 
 const SPEEDS: Array[float] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0]
 const LEAP_SEC: float = 1.0
-## Room at the left and right of the timeline, where the HUD is.
-const MARGIN: int = 272
-const EDGE: int = 20
 
-## The replay to steer.
+## The replay to control.
 @export var replay: TagReplay
 
-var _timeline: HSlider = HSlider.new()
-var _about: Label = Label.new()
-## Whether the timeline was moved by us and not by a hand.
+## Whether the timeline is moved by the replay, not by the user.
 var _following: bool = false
+
+@onready var _timeline: HSlider = $Timeline
+@onready var _about: Label = $About
 
 
 func _ready() -> void:
-	_timeline.set_anchors_and_offsets_preset(
-		Control.PRESET_BOTTOM_WIDE, Control.PRESET_MODE_MINSIZE, EDGE
-	)
-	_timeline.offset_left = MARGIN
-	_timeline.offset_right = -MARGIN
-	_timeline.step = 0.0
-	_timeline.focus_mode = Control.FOCUS_NONE
 	_timeline.value_changed.connect(_on_timeline_moved)
-	add_child(_timeline)
-	_about.set_anchors_and_offsets_preset(
-		Control.PRESET_BOTTOM_RIGHT, Control.PRESET_MODE_MINSIZE, EDGE
-	)
-	_about.grow_horizontal = Control.GROW_DIRECTION_BEGIN
-	_about.grow_vertical = Control.GROW_DIRECTION_BEGIN
-	_about.add_theme_color_override("font_color", Color(TagLook.INK, 0.8))
-	_about.add_theme_font_size_override("font_size", 14)
-	_about.horizontal_alignment = HORIZONTAL_ALIGNMENT_RIGHT
-	add_child(_about)
 
 
 func _process(_delta: float) -> void:
@@ -82,10 +63,6 @@ func _unhandled_key_input(event: InputEvent) -> void:
 			replay.restart()
 		KEY_ESCAPE:
 			get_tree().quit()
-
-
-func _get_configuration_warnings() -> PackedStringArray:
-	return [] if replay else ["Set the replay to steer."]
 
 
 func _pause_or_play() -> void:

@@ -5,10 +5,15 @@ from pathlib import Path
 
 from estragon.show.drawing.palette import ROLES
 
-LOOK = Path(__file__).parents[3] / "godot/tag/look/tag_look.gd"
+THEME = Path(__file__).parents[3] / "godot/tag/look/tag_theme.tres"
 
 
 def test_the_game_has_the_same_role_colours() -> None:
-    (line,) = [line for line in LOOK.read_text().splitlines() if line.startswith("const ROLES")]
-    in_the_game = dict(re.findall(r'"(\w+)": Color\("([0-9a-f]{6})"\)', line))
-    assert {role: f"#{colour}" for role, colour in in_the_game.items()} == ROLES
+    colours = dict(
+        re.findall(r"^Tag/colors/(\w+) = Color\((.+), 1\)$", THEME.read_text(), re.MULTILINE)
+    )
+    in_the_game = {
+        role: "#" + "".join(f"{round(255 * float(part)):02x}" for part in colours[role].split(", "))
+        for role in ROLES
+    }
+    assert in_the_game == ROLES

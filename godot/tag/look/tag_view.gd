@@ -1,23 +1,23 @@
 @tool
-class_name TagSet
+class_name TagView
 extends Node3D
-## What surrounds a stage for whoever watches it: light, sky, camera and HUD.
+## Light, sky, camera and HUD for a stage.
 ##
-## Put it beside a stage, after it. Where nothing is drawn it rests.
+## Place it beside the stage, after it. Without a display it is disabled.
 
 const KEYS: String = """WASD  run     Space  jump
 Tab  camera     V  rays
 R  restart     H  hide this
 Esc  leave"""
 
-## What is watched.
+## The stage to show.
 @export var stage: TagStage:
 	set(value):
 		stage = value
 		update_configuration_warnings()
 ## Whether the agents' rays are drawn; the key V changes it.
 @export var show_rays: bool = false
-## What the keys do, for the HUD to say; the key H hides it.
+## The explanation of the keys in the HUD; the key H hides it.
 @export_multiline var keys: String = KEYS
 
 @onready var camera: TagCamera = $Camera
@@ -49,4 +49,4 @@ func _unhandled_input(event: InputEvent) -> void:
 
 
 func _get_configuration_warnings() -> PackedStringArray:
-	return [] if stage else ["Set the stage that is to be watched."]
+	return [] if stage else ["Set the stage to show."]

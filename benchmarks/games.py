@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, TextIO
 
-from estragon.envs.vector_env import GodotEnv
+from estragon.envs.gymnasium_env import GodotEnv
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.judge.bench import Figure

@@ -15,7 +15,7 @@ from gymnasium import spaces
 from torch import nn
 from torch.distributions import Categorical, Distribution, Independent, Normal
 
-from estragon.envs.vector_env import GodotEnv
+from estragon.envs.gymnasium_env import GodotEnv
 
 
 @dataclasses.dataclass

@@ -13,8 +13,8 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from estragon.cli import VERBS, main
-from estragon.envs.connect import INTRODUCTION
-from estragon.envs.messages import read_roster
+from estragon.envs.connection import ENV_INFO
+from estragon.envs.wire import read_agents
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.live.brain import Hello
@@ -161,7 +161,7 @@ def test_every_example_in_json_is_what_the_page_says(tmp_path: Path) -> None:
             space = {"move": {"size": 5, "action_type": "discrete"}}
             info = {"type": "env_info", "observation_space": [{}, {}], "action_space": [space, {}]}
             said = json.dumps(info | json.loads(text)).encode()
-            assert len(read_roster(INTRODUCTION.decode(said))) == 2
+            assert len(read_agents(ENV_INFO.decode(said))) == 2
         else:
             pytest.fail(f"{page}: what is this? {text}")
     assert layouts

@@ -95,7 +95,9 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "estragon.commands.godot_doctor", "GodotDoctor", "check that Godot is installed and starts"
     ),
     ("godot", "probe"): Verb(
-        "estragon.envs.probe", "GodotProbe", "play any game at random, and say what is noticed"
+        "estragon.commands.godot_probe",
+        "GodotProbe",
+        "play any game at random, report problems",
     ),
     ("export", "tag"): Verb(
         "estragon.commands.export_tag",

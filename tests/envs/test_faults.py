@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.envs.vector_env import GodotEnv
+from estragon.envs import GodotEnv
 from estragon.godot.process import GodotError
 from estragon.support.errors import UserError
 
@@ -35,7 +35,7 @@ def play(path: Path, fault: str, at: int = 2, **options: Any) -> None:
 
 def test_nothing_connects() -> None:
     port = free_port()
-    with pytest.raises(GodotError, match=f"waited 0.3 s for .* 127.0.0.1:{port}.*press Play"):
+    with pytest.raises(GodotError, match=f"timed out after 0.3 s .* 127.0.0.1:{port}.*press Play"):
         GodotEnv(port=port, start_timeout_sec=0.3)
 
 
@@ -47,7 +47,7 @@ def test_a_taken_port() -> None:
 
 
 def test_a_game_that_crashes_at_the_start(old_game: Path) -> None:
-    with pytest.raises(GodotError, match=r"exit code 3 before it introduced .*the roof fell"):
+    with pytest.raises(GodotError, match=r"exit code 3 before the handshake .*the roof fell"):
         play(old_game, "crash")
 
 
@@ -56,7 +56,7 @@ def test_a_game_that_never_connects(tmp_path: Path) -> None:
     game.write_text("#!/bin/sh\necho I sleep\nsleep 60\n")
     game.chmod(0o755)
     start = time.monotonic()
-    with pytest.raises(GodotError, match=r"waited 1 s for .*I sleep.*Sync node"):
+    with pytest.raises(GodotError, match=r"timed out after 1 s .*I sleep.*Sync node"):
         GodotEnv(game, start_timeout_sec=1.0)
     assert time.monotonic() - start < 10.0
 
@@ -64,7 +64,7 @@ def test_a_game_that_never_connects(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("which", "fault", "says"),
     [
-        ("old", "version", "another version of the protocol than 0.7"),
+        ("old", "version", "protocol version 0.7"),
         ("old", "space", "agent 0: action 'move': expected a whole number as size, got 'big'"),
         ("new", "encoding", "encoding 'binary9', which was not offered"),
         ("old", "nan", r"observation 'obs'\[3\] of agent 1 is NaN"),
@@ -74,16 +74,16 @@ def test_a_game_that_never_connects(tmp_path: Path) -> None:
         ("old", "missing", r"observation 'obs' of agent 0 \(policy0\) is missing"),
         ("old", "text", r"observation 'obs' of agent 0 \(policy0\) is 'deadbeef'"),
         ("old", "few", "1 reward for 2 agents"),
-        ("new", "short", "bytes, but at least"),
+        ("new", "short", "bytes, expected at least"),
         ("new", "long", "bytes too many"),
-        ("new", "kind", "kind 0x51 where 0x53 was due"),
+        ("new", "kind", "kind 0x51, expected 0x53"),
         ("new", "flags", "flags 0xf0"),
-        ("new", "rows", "4294967295 agents, of which there are at most 65536"),
-        ("new", "empty", "0 bytes are no message"),
-        ("new", "state", "state 64 means nothing"),
-        ("new", "json", "kind 0x7b where 0x53 was due"),
-        ("old", "die", "exit code 9 before what came of the actions.*out of luck"),
-        ("new", "die", "exit code 9 before what came of the actions.*out of luck"),
+        ("new", "rows", "4294967295 agents, expected at most 65536"),
+        ("new", "empty", "a frame of 0 bytes"),
+        ("new", "state", "flags 0x40"),
+        ("new", "json", "kind 0x7b, expected 0x53"),
+        ("old", "die", "exit code 9 before the result of a step.*out of luck"),
+        ("new", "die", "exit code 9 before the result of a step.*out of luck"),
     ],
 )
 def test_what_a_game_does_wrong_is_named(
@@ -96,7 +96,7 @@ def test_what_a_game_does_wrong_is_named(
 @pytest.mark.parametrize("which", ["old", "new"])
 def test_a_game_that_hangs_is_ended_and_named(old_game: Path, new_game: Path, which: str) -> None:
     start = time.monotonic()
-    says = "waited 1 s for what came of the actions, in vain, and ended it.*sleeping now"
+    says = "timed out after 1 s waiting for the result of a step.*sleeping now"
     with pytest.raises(GodotError, match=says):
         play(old_game if which == "old" else new_game, "hang", step_timeout_sec=1.0)
     assert time.monotonic() - start < 10.0
@@ -149,7 +149,7 @@ def test_a_stranger_alone_is_described() -> None:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    with pytest.raises(GodotError, match=r"somebody sent a frame .* begins with b'GET / HTTP"):
+    with pytest.raises(GodotError, match=r"client sent a frame .* begins with b'GET / HTTP"):
         GodotEnv(port=port, start_timeout_sec=1.0)
     thread.join()
 
@@ -205,7 +205,7 @@ def test_options_that_make_no_sense(options: dict[str, Any], says: str) -> None:
 def test_a_step_that_was_interrupted(new_game: Path) -> None:
     with closing(GodotEnv(new_game, key="obs", arguments={"fault": "slow"})) as env:
         env.reset()
-        env._batch.send(STILL)  # as if Ctrl-C came while the answer was awaited
+        env._core.send(STILL)  # as if Ctrl-C came while the answer was awaited
         with pytest.raises(UserError, match="reset first"):
             env.step(STILL)
         observations, _ = env.reset(seed=3)
@@ -232,6 +232,6 @@ def test_the_editor_may_be_anybody(new_game: Path) -> None:
         thread.join()
         started[0].kill()
         started[0].wait()
-        env._batch.games._budget.restarts = 0
+        env._pool._budget.restarts = 0
         with pytest.raises(GodotError, match=r"it closed the connection .*output in the editor"):
             env.step(STILL)

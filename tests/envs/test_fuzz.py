@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 
 from estragon.envs.binary_wire import BinaryWire
 from estragon.envs.json_wire import JsonWire
-from estragon.envs.messages import EnvInfo, check_depth, read_roster
-from estragon.envs.outcome import BadMessageError, Outcome
-from estragon.envs.roster import Agent, Roster
 from estragon.envs.spaces import read_spaces
+from estragon.envs.wire import (
+    Agent,
+    AgentTable,
+    BadMessageError,
+    EnvInfo,
+    StepResult,
+    check_depth,
+    read_agents,
+)
 from estragon.godot.process import GodotError
 
 SPACES = read_spaces(
@@ -27,7 +33,7 @@ SPACES = read_spaces(
     {"go": 3},
     trusted_images=True,
 )
-ROSTER = Roster((Agent(0, "a", SPACES), Agent(4, "b", SPACES)))
+TABLE = AgentTable((Agent(0, "a", SPACES), Agent(4, "b", SPACES)))
 JOINED = (
     b'[{"id":5,"policy":"c","observation_space":{"obs":{"size":[1],"space":"box"}},'
     b'"action_space":{},"action_mask":{}}]'
@@ -56,27 +62,27 @@ def good_frame() -> bytes:
 
 
 def test_the_good_frame_is_good() -> None:
-    wire = BinaryWire(ROSTER)
-    outcome = wire.read(bytearray(good_frame()), reset=False)
-    assert outcome.joined == 1
-    assert [agent.id for agent in wire.roster.agents] == [0, 5]
-    assert outcome.seen.row(1)["obs"].tolist() == [4, 5, 6]
-    assert outcome.seen.row(2)["obs"].tolist() == [8]
-    assert outcome.last is not None
-    assert outcome.last.row(0)["near"] == 3
-    assert outcome.last.row(0)["eye_2d"].reshape(-1).tolist() == [0, 1, 2, 3, 4, 5]
-    assert outcome.infos == [{"seed": 3}, {}, {"x": [1]}]
-    frame = wire.actions(np.array([2.0], np.float32))
+    wire = BinaryWire(TABLE)
+    result = wire.decode(bytearray(good_frame()), reset=False)
+    assert result.num_joined == 1
+    assert [agent.id for agent in wire.table.agents] == [0, 5]
+    assert result.obs.by_key(1)["obs"].tolist() == [4, 5, 6]
+    assert result.obs.by_key(2)["obs"].tolist() == [8]
+    assert result.final_obs is not None
+    assert result.final_obs.by_key(0)["near"] == 3
+    assert result.final_obs.by_key(0)["eye_2d"].reshape(-1).tolist() == [0, 1, 2, 3, 4, 5]
+    assert result.infos == [{"seed": 3}, {}, {"x": [1]}]
+    frame = wire.encode_actions(np.array([2.0], np.float32))
     assert bytes(frame) == struct.pack("<IBBHIf", 12, 0x41, 0, 0, 2, 2.0)
 
 
 def attempt(data: bytes) -> None:
     try:
-        outcome = BinaryWire(ROSTER).read(bytearray(data), reset=False)
+        result = BinaryWire(TABLE).decode(bytearray(data), reset=False)
     except BadMessageError:
         return
-    assert isinstance(outcome, Outcome)
-    assert np.isfinite(outcome.seen.numbers).all()
+    assert isinstance(result, StepResult)
+    assert np.isfinite(result.obs.values).all()
 
 
 def test_every_damaged_byte_and_every_length() -> None:
@@ -106,7 +112,7 @@ def test_noise(data: bytes) -> None:
     attempt(b"S" + data)
     for reset in (False, True):
         with pytest.raises(BadMessageError):
-            JsonWire(ROSTER).read(bytearray(data), reset=reset)
+            JsonWire(TABLE).decode(bytearray(data), reset=reset)
 
 
 JSON = st.recursive(
@@ -124,7 +130,7 @@ KEYS = st.sampled_from(["obs", "near", "eye_2d", "size", "space", "action_type"]
 def test_json_of_any_shape(obs: object, reward: object, done: object, info: object) -> None:
     text = json.dumps({"type": "step", "obs": obs, "reward": reward, "done": done, "info": info})
     with pytest.raises(BadMessageError):
-        JsonWire(ROSTER).read(bytearray(text.encode()), reset=False)
+        JsonWire(TABLE).decode(bytearray(text.encode()), reset=False)
 
 
 @pytest.mark.parametrize("keys", [["obs"], ["obs", "more"]])
@@ -139,7 +145,7 @@ def test_whole_numbers_of_any_length(keys: list[str]) -> None:
     seen = {key: [1, 10**400] for key in keys}
     step = {"type": "step", "obs": [seen], "reward": [0.0], "done": [False]}
     with pytest.raises(BadMessageError, match=r"'obs' of agent 0 .*\[1\] is 1000"):
-        JsonWire(Roster((Agent(0, "a", spaces),))).read(
+        JsonWire(AgentTable((Agent(0, "a", spaces),))).decode(
             bytearray(json.dumps(step).encode()), reset=False
         )
 
@@ -149,16 +155,16 @@ def test_whole_numbers_of_any_length(keys: list[str]) -> None:
 def test_spaces_of_any_shape(space: dict[str, object], other: object) -> None:
     info = EnvInfo(space, other if isinstance(other, dict | list) else {}, n_agents=1)
     try:
-        roster = read_roster(info)
+        table = read_agents(info)
     except GodotError:
         return
-    assert len(roster) == 1
+    assert len(table) == 1
 
 
 @pytest.mark.parametrize("size", [float("nan"), float("inf"), -1, 1.5, "3", None, [], True, 2**80])
 def test_sizes_that_are_none(size: object) -> None:
     with pytest.raises(GodotError, match="agent 0: action 'go'"):
-        read_roster(EnvInfo({}, {"go": {"size": size, "action_type": "continuous"}}, n_agents=1))
+        read_agents(EnvInfo({}, {"go": {"size": size, "action_type": "continuous"}}, n_agents=1))
 
 
 def test_json_that_is_nested_deep() -> None:
@@ -170,4 +176,4 @@ def test_json_that_is_nested_deep() -> None:
         check_depth([[deep]])
     text = '{"type":"step","obs":' + "[" * 100_000
     with pytest.raises(BadMessageError):
-        JsonWire(ROSTER).read(bytearray(text.encode()), reset=False)
+        JsonWire(TABLE).decode(bytearray(text.encode()), reset=False)

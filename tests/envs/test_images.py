@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from estragon.cli import main
-from estragon.envs import games
-from estragon.envs.vector_env import GodotEnv
+from estragon.envs import GodotEnv, pool
 from estragon.godot import display
 from estragon.godot.find import engine_folder
 from estragon.godot.process import GodotError
@@ -31,7 +30,7 @@ SWING_PX = 10.0
 
 @pytest.fixture(autouse=True)
 def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(games, "_known_to_draw", set())
+    monkeypatch.setattr(pool, "_needed_rendering", set())
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +65,7 @@ def test_a_project_is_drawn_and_again_after_a_loss(lookout: Path, tmp_path: Path
         watch(env, 20)
     logs = "".join(log.read_text() for log in tmp_path.glob("*.log"))
     assert "a camera sensor needs a renderer" not in logs
-    assert games._known_to_draw
+    assert pool._needed_rendering
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is a display")
@@ -127,7 +126,7 @@ def test_who_wants_no_drawing_gets_none(lookout: Path) -> None:
         closing(GodotEnv(lookout, draws=False)) as env,
     ):
         env.reset()
-    assert not games._known_to_draw
+    assert not pool._needed_rendering
     assert not display._servers
 
 

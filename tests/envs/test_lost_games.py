@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.envs.multi_agent_env import GodotMultiAgentEnv
-from estragon.envs.parallel_env import GodotParallelEnv
+from estragon.envs import GodotEnv, GodotMultiAgentEnv, GodotParallelEnv
 from estragon.envs.sb3_env import GodotVecEnv
-from estragon.envs.vector_env import GodotEnv
 from estragon.godot.process import GodotError
 from tests.envs.peers.counter import seed_of
 
@@ -25,8 +23,7 @@ TWO: dict[str, Any] = {"n_parallel": 2, "key": "obs"}
 
 
 def pids(env: Any) -> list[int]:
-    games = env._party.games if hasattr(env, "_party") else env._batch.games
-    return [game.process.pid for game in games.games if game.process is not None]
+    return [game.process.pid for game in env._pool.games if game.process is not None]
 
 
 def is_running(pid: int) -> bool:
@@ -99,7 +96,7 @@ def test_a_hung_game_is_started_again(new_game: Path) -> None:
         os.kill(hung, signal.SIGSTOP)
         _, _, _, truncated, infos = env.step(STILL)
         assert truncated.tolist() == [True, True, False, False]
-        assert "waited 1 s" in infos["final_info"]["game_lost"][0]
+        assert "after 1 s" in infos["final_info"]["game_lost"][0]
         assert_gone([hung])
 
 
@@ -156,11 +153,11 @@ def test_nothing_is_left_when_it_is_forgotten(new_game: Path) -> None:
 def test_nothing_outlives_the_trainer(new_game: Path, end: str) -> None:
     script = f"""
 import signal, sys, time
-from estragon.envs.vector_env import GodotEnv
+from estragon.envs import GodotEnv
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in jobs of the background
 env = GodotEnv({str(new_game)!r}, n_parallel=2)
 env.reset()
-print(*(game.process.pid for game in env._batch.games.games), flush=True)
+print(*(game.process.pid for game in env._pool.games), flush=True)
 if {end!r} == "exception":
     raise RuntimeError("oh")
 if {end!r} == "exit":
@@ -182,7 +179,7 @@ time.sleep(60)
 def test_a_fork_of_the_trainer_leaves_its_games_alone(new_game: Path) -> None:
     script = f"""
 import os, sys
-from estragon.envs.vector_env import GodotEnv
+from estragon.envs import GodotEnv
 env = GodotEnv({str(new_game)!r})
 env.reset()
 child = os.fork()
@@ -202,7 +199,7 @@ def test_nothing_is_left_of_a_start_that_failed(new_game: Path, tmp_path: Path) 
         f'case "$*" in *env_seed=1*) sleep 30;; *) exec "{new_game}" "$@";; esac\n'
     )
     half.chmod(0o755)
-    with pytest.raises(GodotError, match="waited 2 s"):
+    with pytest.raises(GodotError, match="after 2 s"):
         GodotEnv(half, n_parallel=2, start_timeout_sec=2.0)
     numbers = [int(line) for line in (tmp_path / "pids").read_text().split()]
     assert len(numbers) == 2

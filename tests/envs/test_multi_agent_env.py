@@ -10,8 +10,7 @@ import ray
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
-from estragon.envs.multi_agent_env import GodotMultiAgentEnv
-from estragon.envs.policies import policy_of
+from estragon.envs import GodotMultiAgentEnv, policy_of
 from tests.envs.peers.counter import seed_of
 from tests.envs.staging import Expected, flat
 

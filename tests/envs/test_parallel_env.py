@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from pettingzoo.test import parallel_api_test
 
-from estragon.envs.parallel_env import GodotParallelEnv
-from estragon.envs.policies import policy_of
+from estragon.envs import GodotParallelEnv, policy_of
 from estragon.support.errors import UserError
 from tests.envs.peers.counter import seed_of
 from tests.envs.staging import Expected, flat

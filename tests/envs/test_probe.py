@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from estragon.cli import main
-from estragon.envs.findings import Findings
-from estragon.envs.outcome import TERMINATED, Outcome, Sight
-from estragon.envs.probe import GodotProbe
-from estragon.envs.roster import Agent, Roster
+from estragon.envs.launch import Launch
+from estragon.envs.probe import Diagnostics, probe
 from estragon.envs.spaces import read_spaces
+from estragon.envs.wire import TERMINATED, Agent, AgentTable, Observations, StepResult
 
 
-def probe(path: Path, tmp_path: Path, *words: str) -> dict[str, Any]:
+def report_of(path: Path, tmp_path: Path, *words: str) -> dict[str, Any]:
     report = tmp_path / "report.json"
     assert main(["godot", "probe", str(path), "--json", str(report), *words]) == 0
     found: dict[str, Any] = json.loads(report.read_text())
@@ -24,7 +23,7 @@ def probe(path: Path, tmp_path: Path, *words: str) -> dict[str, Any]:
 
 
 def test_a_new_game(new_game: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = probe(new_game, tmp_path, "--seconds", "0.5", "--n-parallel", "2")
+    found = report_of(new_game, tmp_path, "--seconds", "0.5", "--n-parallel", "2")
     assert found["agents"] == 4
     assert found["encoding"] == "binary1"
     assert found["policies"] == {"policy0": 2, "policy1": 2}
@@ -35,11 +34,11 @@ def test_a_new_game(new_game: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert 3 <= found["episode_length_mean"] <= 4
     about_obs, about_rewards = [text for text in found["warnings"] if "as large as" in text]
     assert "policy0: observation 'obs'" in about_obs
-    assert about_rewards == "rewards are as large as 104: about -1 to 1 is learnt best"
+    assert about_rewards == "rewards are as large as 104; scale them to about -1 to 1"
     assert not any("older addon" in text for text in found["warnings"])
     shown = capsys.readouterr().out
     assert "agents      4 (policy0 × 2, policy1 × 2)" in shown
-    assert "policy0 sees obs box 5; does move continuous 2" in shown
+    assert "policy0 observes obs box 5; acts with move continuous 2" in shown
     shares = [found[f"time_{where}"] for where in ("in_game", "on_wire", "in_python")]
     assert sum(shares) == pytest.approx(1.0, abs=0.01)
     assert min(shares) > 0.0
@@ -52,7 +51,7 @@ def test_a_new_game(new_game: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_an_old_game(old_game: Path, tmp_path: Path) -> None:
-    found = probe(old_game, tmp_path, "--seconds", "0.3")
+    found = report_of(old_game, tmp_path, "--seconds", "0.3")
     assert found["encoding"] == "json"
     assert found["episodes_truncated"] == 0
     assert any("older addon" in text for text in found["warnings"])
@@ -82,7 +81,7 @@ def test_a_game_that_keeps_taking_memory_is_suspicious(new_game: Path) -> None:
     leaking = new_game.with_name("leaking")
     leaking.write_text(f'#!/bin/sh\nexec "{new_game}" "$@" --fault=leak --at=3\n')
     leaking.chmod(0o755)
-    found = GodotProbe(str(leaking), seconds=0.3).probe()
+    found = probe(Launch(leaking), 0.3)
     assert found["game_memory_growth_mb"] > 32
     assert any("memory grew by" in text for text in found["warnings"])
 
@@ -91,29 +90,29 @@ def test_masks_are_obeyed(new_game: Path) -> None:
     masked = new_game.with_name("masked")
     masked.write_text(f'#!/bin/sh\nexec "{new_game}" "$@" --kind=masked\n')
     masked.chmod(0o755)
-    found = GodotProbe(str(masked), seconds=0.3).probe()
+    found = probe(Launch(masked), 0.3)
     assert found["spaces"][0]["action_space"][0]["masked"]
     assert found["error"] == ""
 
 
-class Told:
-    """A game that tells what a test wants it to."""
+class FakeGame:
+    """Steps with the numbers a test wants."""
 
     def __init__(self, space: dict[str, Any], agents: int = 2) -> None:
         spaces = read_spaces(space, {}, {}, trusted_images=True)
-        self.roster = Roster(tuple(Agent(i, "p", spaces) for i in range(agents)))
-        self.findings = Findings()
+        self.table = AgentTable(tuple(Agent(i, "p", spaces) for i in range(agents)))
+        self.diagnostics = Diagnostics()
 
-    def tell(
+    def step(
         self, numbers: list[list[float]], reward: float = 1.0, state: int = 0, image: int = 0
     ) -> None:
-        count = len(self.roster)
-        images = np.full(int(self.roster.image_bytes[-1]), image, np.uint8)
-        seen = Sight(self.roster, np.array(numbers, np.float32).reshape(-1), images)
-        self.findings.watch(
+        count = len(self.table)
+        images = np.full(int(self.table.image_offsets[-1]), image, np.uint8)
+        seen = Observations(self.table, np.array(numbers, np.float32).reshape(-1), images)
+        self.diagnostics.add(
             0,
-            Outcome(
-                self.roster,
+            StepResult(
+                self.table,
                 0,
                 np.full(count, reward, np.float32),
                 np.full(count, state, np.uint8),
@@ -128,49 +127,51 @@ def test_everything_suspicious_is_found() -> None:
         "near": {"size": 3, "space": "discrete"},
         "camera_2d": {"size": [2, 2, 3], "space": "box"},
     }
-    game = Told(space)
+    game = FakeGame(space)
     for step in range(20):
-        game.tell([[0.5, step / 100, 3.0 - step, step % 5]] * 2)
-    text = "\n".join(game.findings.warnings())
+        game.step([[0.5, step / 100, 3.0 - step, step % 5]] * 2)
+    text = "\n".join(game.diagnostics.warnings())
     assert "p: observation 'obs' never changed at [0]" in text
-    assert "p: observation 'obs' is out of its bounds at [2]: -16 to 3 was seen" in text
-    assert "p: observation 'near' is out of its bounds at [0]: 0 to 4 was seen" in text
+    assert "p: observation 'obs' is out of its bounds at [2]: observed -16 to 3" in text
+    assert "p: observation 'near' is out of its bounds at [0]: observed 0 to 4" in text
     assert "p: observation 'camera_2d' is all 0: the camera sees nothing" in text
     assert "every reward was 1" in text
     assert "no episode ended in 40 agent-steps" in text
 
 
 def test_nothing_is_found_where_nothing_is_wrong() -> None:
-    game = Told({"obs": {"size": [1], "space": "box"}})
+    game = FakeGame({"obs": {"size": [1], "space": "box"}})
     for step in range(20):
-        game.tell([[step / 20], [step / 20]], reward=step, state=TERMINATED * (step % 4 == 3))
-    assert game.findings.warnings() == []
-    assert game.findings.summary()["episodes"] == 10
+        game.step([[step / 20], [step / 20]], reward=step, state=TERMINATED * (step % 4 == 3))
+    assert game.diagnostics.warnings() == []
+    assert game.diagnostics.summary()["episodes"] == 10
 
 
 def test_episodes_of_one_step_are_suspicious() -> None:
-    game = Told({"obs": {"size": [1], "space": "box"}})
+    game = FakeGame({"obs": {"size": [1], "space": "box"}})
     for step in range(20):
-        game.tell([[step], [step]], reward=step, state=TERMINATED)
-    assert game.findings.warnings() == ["every episode lasted one step: is `done` ever set back?"]
+        game.step([[step], [step]], reward=step, state=TERMINATED)
+    assert game.diagnostics.warnings() == [
+        "every episode lasted one step: is `done` ever set back to false?"
+    ]
 
 
 def test_sparse_large_and_tiny_numbers_are_suspicious() -> None:
-    game = Told({"obs": {"size": [1], "space": "box"}}, agents=1)
+    game = FakeGame({"obs": {"size": [1], "space": "box"}}, agents=1)
     for step in range(2000):
-        game.tell([[step * 1e-6]], reward=250.0 * (step == 7), state=TERMINATED * (step % 9 == 8))
-    assert game.findings.warnings() == [
-        "p: observation 'obs' is at most 0.001999: about -1 to 1 is learnt best",
-        "only 1 of 2000 rewards were not 0: add smaller rewards on the way to the goal",
-        "rewards are as large as 250: about -1 to 1 is learnt best",
+        game.step([[step * 1e-6]], reward=250.0 * (step == 7), state=TERMINATED * (step % 9 == 8))
+    assert game.diagnostics.warnings() == [
+        "p: observation 'obs' is at most 0.001999; scale it to about -1 to 1",
+        "only 1 of 2000 rewards were not 0; add smaller rewards on the way to the goal",
+        "rewards are as large as 250; scale them to about -1 to 1",
     ]
 
 
 def test_the_numbers() -> None:
-    game = Told({"obs": {"size": [3], "space": "box"}}, agents=1)
+    game = FakeGame({"obs": {"size": [3], "space": "box"}}, agents=1)
     for step, reward in enumerate([0.0, 1.0, 0.0, -2.0]):
-        game.tell([[0.5, step, -step]], reward=reward, state=TERMINATED * (step in (0, 3)))
-    found = game.findings.summary()
+        game.step([[0.5, step, -step]], reward=reward, state=TERMINATED * (step in (0, 3)))
+    found = game.diagnostics.summary()
     assert found["observations"] == [
         {"policy": "p", "key": "obs", "size": 3, "min": -3.0, "max": 3.0, "constant": 1}
     ]

@@ -4,6 +4,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -121,7 +122,7 @@ def test_methods_and_attributes(new_game: Path) -> None:
         env.reset()
         assert env.env_method("wave", indices=[1]) == ["wave of 1"]
         assert env.get_attr("encoding") == ["binary1", "binary1"]
-        assert env.env_is_wrapped(VecMonitor) == [False, False]
+        assert env.env_is_wrapped(gymnasium.Wrapper) == [False, False]
         with pytest.raises(AttributeError):
             env.get_attr("moon")
         with pytest.raises(UserError, match="arguments="):

@@ -8,7 +8,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
 
-from estragon.envs.single_env import GodotSingleEnv
+from estragon.envs import GodotSingleEnv
 from estragon.support.errors import UserError
 from tests.envs.peers.counter import seed_of
 

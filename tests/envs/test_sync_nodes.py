@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from estragon.envs.connect import Visitors, listen
+from estragon.envs.connection import HandshakeServer, listen
 from estragon.envs.sync_nodes import SyncNodes, check_sync
 from estragon.godot.process import GodotError, SupervisedProcess
 from estragon.support.errors import UserError
@@ -123,9 +123,9 @@ def test_a_game_that_does_not_connect_says_the_doubt(tmp_path: Path) -> None:
     with (
         listen(0) as listener,
         SupervisedProcess(["sleep", "60"], name="game", folder=tmp_path) as process,
-        pytest.raises(GodotError, match=r"in vain; .*; is it the menu\? is another scene the"),
+        pytest.raises(GodotError, match=r"after 0\.2 s .*; is it the menu\? is it the right scene"),
     ):
-        Visitors(listener, "json", "is it the menu").wait(0.2, process)
+        HandshakeServer(listener, "json", "is it the menu").wait(0.2, process)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

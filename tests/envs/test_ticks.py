@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from estragon.envs.launch import Launch, Program
-from estragon.envs.ticks import KEY, packed_ticks, project_ticks
+from estragon.envs.launch import TICKS_KEY as KEY
+from estragon.envs.launch import GameProgram, Launch, packed_ticks, project_ticks
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,6 @@ def test_of_a_program_with_its_pack_beside_it(tmp_path: Path) -> None:
     (tmp_path / "game.pck").write_bytes(KEY + struct.pack("<III", 8, 2, 30))
     assert packed_ticks(program) == 30
     program.chmod(0o755)
-    words = Program(Launch(program, scene="levels/two.tscn")).words(1234, 5, draws=False)
+    words = GameProgram(Launch(program, scene="levels/two.tscn")).command(1234, 5, draws=False)
     at = words.index("--fixed-fps")
     assert words[at + 1 : at + 3] == ["30", "res://levels/two.tscn"]

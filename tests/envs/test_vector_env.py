@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from estragon.envs.vector_env import GodotEnv, add_columns
+from estragon.envs.gymnasium_env import GodotEnv, add_columns
 from estragon.support.errors import UserError
 from tests.envs.peers.counter import ACTIONS, Agent, seed_of
 from tests.envs.staging import Expected, flat
@@ -245,7 +245,7 @@ def test_actions_that_make_no_sense(new_game: Path, kind: str, actions: Any, say
 
 
 def test_an_unknown_key_names_the_others(new_game: Path) -> None:
-    with pytest.raises(UserError, match="no observation 'eyes'; there is obs, near, camera_2d"):
+    with pytest.raises(UserError, match="no observation 'eyes'; the game has obs, near, camera_2d"):
         GodotEnv(new_game, key="eyes", arguments={"kind": "image"})
 
 

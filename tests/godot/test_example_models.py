@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from estragon.cli import main
-from estragon.envs.vector_env import GodotEnv
+from estragon.envs.gymnasium_env import GodotEnv
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.onnx.engines import OnnxRuntime

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.envs.launch import Launch, Program
+from estragon.envs.launch import GameProgram, Launch
 from estragon.godot.process import GodotError
 from estragon.godot.project import ReadyProject, import_project, ready_project
 from estragon.godot.project_check import Failure, judge, write_placeholders
@@ -166,7 +166,7 @@ def test_a_scene_without_sync_is_refused_before_anything_is_started(tmp_path: Pa
     with pytest.raises(
         UserError, match=r"res://menu\.tscn has no Sync node, .*: .*--scene res://training\.tscn"
     ):
-        Program(Launch(project))
+        GameProgram(Launch(project))
     assert time.monotonic() - began < 5.0
     assert not (project / ".godot").exists()
 

@@ -1,30 +1,26 @@
-"""Any Godot game as an environment, under the names that libraries know.
+"""Any Godot game as an environment of Gymnasium, Stable-Baselines3, PettingZoo or RLlib.
 
-Importing this registers the tag environments with Gymnasium; what a name needs beyond the core
-install is imported when the name is used.
+Importing this registers the tag environments with Gymnasium. The environments are imported when
+they are used: each needs the library it is for.
 """
 
 import contextlib
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from estragon.support.errors import UserError
-
 if TYPE_CHECKING:
-    from estragon.envs.multi_agent_env import GodotMultiAgentEnv
-    from estragon.envs.parallel_env import GodotParallelEnv
-    from estragon.envs.policies import policy_of
+    from estragon.envs.gymnasium_env import GodotEnv, GodotSingleEnv
+    from estragon.envs.pettingzoo_env import GodotParallelEnv, policy_of
+    from estragon.envs.rllib_env import GodotMultiAgentEnv
     from estragon.envs.sb3_env import GodotVecEnv
-    from estragon.envs.single_env import GodotSingleEnv
-    from estragon.envs.vector_env import GodotEnv
 
-NAMES = {
-    "GodotEnv": ("vector_env", "train"),
-    "GodotMultiAgentEnv": ("multi_agent_env", "rllib"),
-    "GodotParallelEnv": ("parallel_env", "train"),
-    "GodotSingleEnv": ("single_env", "train"),
-    "GodotVecEnv": ("sb3_env", "sb3"),
-    "policy_of": ("policies", "train"),
+MODULES = {
+    "GodotEnv": "gymnasium_env",
+    "GodotMultiAgentEnv": "rllib_env",
+    "GodotParallelEnv": "pettingzoo_env",
+    "GodotSingleEnv": "gymnasium_env",
+    "GodotVecEnv": "sb3_env",
+    "policy_of": "pettingzoo_env",
 }
 __all__ = [
     "GodotEnv",
@@ -37,16 +33,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import one of the environments on first use."""
-    if name not in NAMES:
+    """Import an environment on first use."""
+    if name not in MODULES:
         raise AttributeError(f"module 'estragon.envs' has no attribute '{name}'")
-    module, extra = NAMES[name]
-    try:
-        return getattr(importlib.import_module(f"estragon.envs.{module}"), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("estragon"):
-            raise
-        raise UserError(f"{name} needs {error.name}: pip install 'estragon[{extra}]'") from error
+    return getattr(importlib.import_module(f"estragon.envs.{MODULES[name]}"), name)
 
 
 def _register_tag() -> None:

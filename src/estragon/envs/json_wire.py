@@ -1,4 +1,4 @@
-"""Version 0.7: every message JSON, no time limits, no terminal observations, agents that stay."""
+"""Protocol version 0.7: all messages are JSON; no seeds, time limits or terminal observations."""
 
 import array
 import re
@@ -7,203 +7,184 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from estragon.envs.messages import check_infos, decode, encode
-from estragon.envs.outcome import TERMINATED, BadMessageError, Outcome, Sight, name_of
-from estragon.envs.roster import Roster
-from estragon.envs.spaces import Observation
-from estragon.godot.channel import LENGTH
+from estragon.envs.spaces import ObservationSpec
+from estragon.envs.wire import (
+    JSON,
+    TERMINATED,
+    AgentTable,
+    BadMessageError,
+    InfoDecoder,
+    Observations,
+    StepResult,
+    Wire,
+    decode_json,
+    framed,
+)
 
-Seen = list[dict[str, Any]]
-NOT_A_NUMBER = re.compile(rb"[-+]?(?:nan|inf|1e99999)", re.IGNORECASE)
+Obs = list[dict[str, Any]]
+NOT_FINITE = re.compile(rb"[-+]?(?:nan|inf|1e99999)", re.IGNORECASE)
 """How versions of Godot write NaN and infinity; the newest writes null for NaN."""
-BARE = re.compile(rb"(?<=[\[,:\s])(" + NOT_A_NUMBER.pattern + rb")(?=[\],}\s])", re.IGNORECASE)
+BARE = re.compile(rb"(?<=[\[,:\s])(" + NOT_FINITE.pattern + rb")(?=[\],}\s])", re.IGNORECASE)
+NO_IMAGES = np.zeros(0, np.uint8)
 
 
-class WasReset(msgspec.Struct, tag_field="type", tag="reset"):
+class ResetReply(msgspec.Struct, tag_field="type", tag="reset"):
     """The answer to a reset."""
 
-    obs: Seen
+    obs: Obs
     info: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Stepped(msgspec.Struct, tag_field="type", tag="step"):
+class StepReply(msgspec.Struct, tag_field="type", tag="step"):
     """The answer to actions."""
 
-    obs: Seen
+    obs: Obs
     reward: list[float | None]
     done: list[bool | int | float]
     info: msgspec.Raw = msgspec.Raw(b"null")
 
 
-RESETS, STEPS = msgspec.json.Decoder(WasReset), msgspec.json.Decoder(Stepped)
-NO_IMAGES = np.zeros(0, np.uint8)
-TOLD = msgspec.json.Decoder(list[dict[str, Any]] | None)
+RESET_REPLY, STEP_REPLY = msgspec.json.Decoder(ResetReply), msgspec.json.Decoder(StepReply)
 
 
-class JsonWire:
-    """Writes what one game is told, and reads what it answers."""
+class JsonWire(Wire):
+    """The wire of every game since version 0.7 of the protocol."""
 
-    encoding = "json"
+    encoding = JSON
 
-    def __init__(self, roster: Roster) -> None:
-        self.roster = roster
-        self._only = _only_box(roster)
-        self._told: bytes | None = None
-        self._infos: list[dict[str, Any]] | None = None
-        self._does = [
-            [(action, int(start) + place) for action, place in agent.spaces.action_places]
-            for agent, start in zip(roster.agents, roster.actions, strict=False)
+    def __init__(self, table: AgentTable) -> None:
+        super().__init__(table)
+        self._vector_key = table.spaces.vector_key if table.spaces is not None else None
+        self._infos = InfoDecoder()
+        self._actions = [
+            [(action, int(start) + offset) for action, offset in agent.spaces.action_offsets]
+            for agent, start in zip(table.agents, table.action_offsets, strict=False)
         ]
 
-    def reset(self, seed: int | None) -> bytes:
-        """A frame that asks for new episodes, with its length; there is no way to say a seed."""
-        return _framed({"type": "reset"})
+    def encode_reset(self, seed: int | None) -> bytes:
+        """A request for new episodes; the seed cannot be sent."""
+        return framed({"type": "reset"})
 
-    def actions(self, numbers: np.ndarray) -> bytes:
-        """A frame with all agents' actions, with its length."""
-        flat = numbers.reshape(-1).tolist()
+    def encode_actions(self, actions: np.ndarray) -> bytes:
+        """The actions of all agents."""
+        flat = actions.reshape(-1).tolist()
         wanted = [
             {
-                action.key: flat[place : place + action.size]
+                action.key: flat[start : start + action.size]
                 if action.kind == "continuous"
-                else int(flat[place])
-                for action, place in does
+                else int(flat[start])
+                for action, start in specs
             }
-            for does in self._does
+            for specs in self._actions
         ]
-        return _framed({"type": "action", "action": wanted})
+        return framed({"type": "action", "action": wanted})
 
-    def read(self, frame: bytearray, *, reset: bool) -> Outcome:
-        """What came of it."""
+    def decode(self, frame: bytearray, *, reset: bool) -> StepResult:
+        """The answer to a reset, or to actions."""
         try:
-            message = decode(RESETS if reset else STEPS, frame)
+            message = decode_json(RESET_REPLY if reset else STEP_REPLY, frame)
         except BadMessageError as error:
-            raise _explained(frame) or error from error
-        count = len(self.roster)
-        somebody_ended = not reset and any(message.done)
-        infos = self._read_told(bytes(message.info), anew=somebody_ended)
+            raise _explain(frame) or error from error
+        count = len(self.table)
+        any_done = not reset and any(message.done)
+        infos = self._infos.decode(bytes(message.info), count, reuse=not any_done)
         rewards = np.zeros(count, np.float32)
-        states = np.zeros(count, np.uint8)
-        parts = [("obs", message.obs)] + ([("info", infos)] if infos else [])
-        if not reset:
-            parts += [("reward", message.reward), ("done", message.done)]
-        for what, part in parts:
-            if len(part) != count:
+        flags = np.zeros(count, np.uint8)
+        for what in ("obs",) if reset else ("obs", "reward", "done"):
+            if len(part := getattr(message, what)) != count:
                 raise BadMessageError(f"{len(part)} {what} for {count} agents")
         if not reset:
             rewards = np.array(message.reward, np.float32)
-        if somebody_ended:
-            states[np.array(message.done, dtype=bool)] = TERMINATED
-        outcome = Outcome(
-            roster=self.roster,
-            joined=0,
+        if any_done:
+            flags[np.array(message.done, dtype=bool)] = TERMINATED
+        result = StepResult(
+            table=self.table,
+            num_joined=0,
             rewards=rewards,
-            states=states,
-            seen=self._read_seen(message.obs),
+            flags=flags,
+            obs=self._decode_obs(message.obs),
             infos=infos,
-            calm=not somebody_ended,
+            uneventful=not any_done,
         )
-        outcome.check()
-        return outcome
+        result.check()
+        return result
 
-    def _read_told(self, text: bytes, *, anew: bool) -> list[dict[str, Any]] | None:
-        """What agents tell, if they do; the very same list if it is the same again."""
-        if not anew and text == self._told:
-            return self._infos
-        infos: list[dict[str, Any]] | None = decode(TOLD, text)
-        infos = infos if infos and any(infos) else None
-        check_infos(infos or [])
-        self._told, self._infos = (None, None) if anew else (text, infos)
-        return infos
-
-    def _read_seen(self, obs: Seen) -> Sight:
-        if self._only is not None:
-            key, size = self._only.key, self._only.size
+    def _decode_obs(self, obs: Obs) -> Observations:
+        key, spaces = self._vector_key, self.table.spaces
+        if key is not None and spaces is not None:
             try:
-                values = [seen[key] for seen in obs]
-                if set(map(len, values)) == {size}:
-                    flat = array.array("f", [number for value in values for number in value])
-                    return Sight(self.roster, np.frombuffer(flat, np.float32), NO_IMAGES)
+                vectors = [seen[key] for seen in obs]
+                if set(map(len, vectors)) == {spaces.obs_size}:
+                    flat = array.array("f", [value for vector in vectors for value in vector])
+                    return Observations(self.table, np.frombuffer(flat, np.float32), NO_IMAGES)
             except (KeyError, TypeError, OverflowError):
-                pass  # the long way finds out what is wrong
-        return self._read_any(obs)
+                pass  # the slow path finds out what is wrong
+        return self._decode_any_obs(obs)
 
-    def _read_any(self, obs: Seen) -> Sight:
-        numbers: list[float] = []
+    def _decode_any_obs(self, obs: Obs) -> Observations:
+        values: list[float] = []
         images = bytearray()
-        for row, (agent, seen) in enumerate(zip(self.roster.agents, obs, strict=True)):
-            for each in agent.spaces.observations:
+        for row, (agent, seen) in enumerate(zip(self.table.agents, obs, strict=True)):
+            for spec in agent.spaces.observations:
                 try:
-                    value = seen[each.key]
+                    value = seen[spec.key]
                 except KeyError:
-                    raise self._wrong(row, each, "is missing") from None
-                if each.kind == "image":
-                    images += self._read_image(row, each, value)
+                    raise self._error(row, spec, "is missing") from None
+                if spec.kind == "image":
+                    images += self._decode_image(row, spec, value)
                 elif isinstance(value, list):
-                    flat = value if not value or not isinstance(value[0], list) else _flat(value)
-                    if len(flat) != each.size:
-                        text = f"has {len(flat)} numbers, but {each.size} in env_info"
-                        raise self._wrong(row, each, text)
-                    numbers += flat
-                elif each.size == 1 and isinstance(value, int | float):
-                    numbers.append(value)
+                    flat = _flatten(value)
+                    if len(flat) != spec.size:
+                        text = f"has {len(flat)} numbers, but {spec.size} in env_info"
+                        raise self._error(row, spec, text)
+                    values += flat
+                elif spec.size == 1 and isinstance(value, int | float):
+                    values.append(value)
                 else:
-                    raise self._wrong(row, each, f"is {value!r:.60}")
+                    raise self._error(row, spec, f"is {value!r:.60}")
         try:
-            found = np.array(numbers, dtype=np.float32)
+            found = np.array(values, dtype=np.float32)
         except (TypeError, ValueError, OverflowError):
-            raise self._not_numbers(obs) from None
-        return Sight(self.roster, found, np.frombuffer(images, np.uint8))
+            raise self._find_invalid(obs) from None
+        return Observations(self.table, found, np.frombuffer(images, np.uint8))
 
-    def _read_image(self, row: int, each: Observation, value: Any) -> bytes:
+    def _decode_image(self, row: int, spec: ObservationSpec, value: Any) -> bytes:
         try:
             data = bytes.fromhex(value)
         except (TypeError, ValueError):
-            raise self._wrong(row, each, f"is no hexadecimal text: {value!r:.40}") from None
-        if len(data) != each.size:
-            text = f"has {len(data)} bytes, but {each.size} in env_info"
-            raise self._wrong(row, each, text)
+            raise self._error(row, spec, f"is not hexadecimal: {value!r:.40}") from None
+        if len(data) != spec.size:
+            text = f"has {len(data)} bytes, but {spec.size} in env_info"
+            raise self._error(row, spec, text)
         return data
 
-    def _not_numbers(self, obs: Seen) -> BadMessageError:
+    def _find_invalid(self, obs: Obs) -> BadMessageError:
         for row, seen in enumerate(obs):
-            for each in self.roster.agents[row].spaces.observations:
-                for index, value in enumerate(_flat(seen[each.key])):
-                    if each.kind != "image" and not _is_number(value):
-                        return self._wrong(row, each, f"[{index}] is {value!s:.40}")
+            for spec in self.table.agents[row].spaces.observations:
+                for index, value in enumerate(_flatten(seen[spec.key])):
+                    if spec.kind != "image" and not _is_number(value):
+                        return self._error(row, spec, f"[{index}] is {value!s:.40}")
         return BadMessageError("observations that are not numbers")
 
-    def _wrong(self, row: int, each: Observation, text: str) -> BadMessageError:
-        return BadMessageError(f"observation '{each.key}' of {name_of(self.roster, row)} {text}")
+    def _error(self, row: int, spec: ObservationSpec, text: str) -> BadMessageError:
+        return BadMessageError(f"observation '{spec.key}' of {self.table.describe(row)} {text}")
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it can be computed with; JSON may have whole numbers of any length."""
+    """Whether it fits into a float; integers in JSON may have any length."""
     return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**1000)
 
 
-def _only_box(roster: Roster) -> Observation | None:
-    """The one list of numbers that all agents see, where there is nothing else to see."""
-    spaces = roster.spaces
-    if spaces is None or len(spaces.observations) != 1:
-        return None
-    (seen,) = spaces.observations
-    return seen if seen.kind == "box" and len(seen.shape) == 1 else None
-
-
-def _framed(message: dict[str, Any]) -> bytes:
-    text = encode(message)
-    return LENGTH.pack(len(text)) + text
-
-
-def _flat(value: Any) -> list[Any]:
+def _flatten(value: Any) -> list[Any]:
     if not isinstance(value, list):
         return [value]
-    return [number for inner in value for number in _flat(inner)]
+    if not value or not isinstance(value[0], list):
+        return value
+    return [number for inner in value for number in _flatten(inner)]
 
 
-def _explained(frame: bytearray) -> BadMessageError | None:
-    """Which number is none, where that is what makes a message unreadable."""
+def _explain(frame: bytearray) -> BadMessageError | None:
+    """Which number is NaN or infinite, if that is why a message is not valid JSON."""
     quoted = BARE.sub(rb'"\1"', frame)
     if len(quoted) == len(frame):
         return None
@@ -211,13 +192,12 @@ def _explained(frame: bytearray) -> BadMessageError | None:
         found = msgspec.json.decode(quoted, type=dict[str, Any])
     except msgspec.DecodeError:
         return None
-    for what in ("obs", "reward"):
+    for what, name in (("obs", "observation"), ("reward", "reward")):
         given = found.get(what)
         for agent, seen in enumerate(given if isinstance(given, list) else []):
             for key, value in seen.items() if isinstance(seen, dict) else [(what, seen)]:
-                for index, number in enumerate(_flat(value)):
-                    if isinstance(number, str) and NOT_A_NUMBER.fullmatch(number.encode()):
+                for index, number in enumerate(_flatten(value)):
+                    if isinstance(number, str) and NOT_FINITE.fullmatch(number.encode()):
                         where = f"'{key}'[{index}] of agent {agent}"
-                        name = "observation" if what == "obs" else "reward"
                         return BadMessageError(f"{name} {where} is {number}")
-    return BadMessageError("numbers that are none (nan or inf)")
+    return BadMessageError("nan or inf, which are not valid JSON")

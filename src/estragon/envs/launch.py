@@ -1,26 +1,33 @@
-"""How a game is started: the options people give, and the command line they become."""
+"""How a game is started: the options, and the command line they become."""
 
 import dataclasses
 import difflib
+import mmap
 import os
+import re
+import struct
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from estragon.envs.messages import BINARY, JSON
 from estragon.envs.sync_nodes import check_sync
-from estragon.envs.ticks import packed_ticks, project_ticks
+from estragon.envs.wire import BINARY, JSON
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess, SupervisedProcess, usable_user_folders
 from estragon.godot.project import ready_project
 from estragon.support.errors import UserError
 
 EDITOR_PORT = 11008
-LAST_PORT = 65535
+MAX_PORT = 65535
 EDITOR = ("", "debug")
 HEADLESS = ("--headless", "--disable-render-loop")
 RENDERER = ("--rendering-driver", "opengl3")
-UNSEEN = ("--audio-driver", "Dummy", "--disable-vsync")
+NO_WINDOW = ("--audio-driver", "Dummy", "--disable-vsync")
+DEFAULT_TICKS = 60
+TICKS_SETTING = "common/physics_ticks_per_second"
+TICKS_KEY = f"physics/{TICKS_SETTING}".encode()
+INTEGER = 2
+"""The type of an integer in Godot's binary files."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,92 +35,91 @@ class Launch:
     """What to play, and how."""
 
     env_path: str | os.PathLike[str] | None = None
-    """A project folder, a `.pck`, or an exported game; none, or "debug": wait for the editor."""
+    """A project folder, a `.pck`, or an exported game; none or "debug": wait for the editor."""
 
     scene: str | None = None
-    """The scene to play, for example res://training.tscn; else the game's main scene."""
+    """The scene to play, for example res://training.tscn; by default the game's main scene."""
 
     n_parallel: int = 1
-    """Games side by side; game i gets port + i and seed + i."""
+    """Number of games; game i gets port + i and seed + i."""
 
     seed: int = 0
-    """Of the first game."""
+    """Seed of the first game."""
 
     port: int | None = None
-    """Where to listen; by default 11008 for the editor, else any free ones. 0: any free ones."""
+    """Port to listen on; by default 11008 for the editor, else a free one. 0: a free one."""
 
     speedup: float | None = None
-    """Times real time, in a window; without one a game runs as fast as it can."""
+    """Times real time, in a window; without a window a game runs as fast as it can."""
 
     action_repeat: int | None = None
-    """Physics ticks an action lasts; by default what the game's Sync node says."""
+    """Physics ticks per action; by default that of the game's Sync node."""
 
     show_window: bool = False
     """Open a window, and play in real time."""
 
     draws: bool | None = None
-    """Whether a game without a window draws, on the display or a virtual one; by default if its
-    agents see images."""
+    """Whether a game without a window renders, on the display or a virtual one; by default only if
+    its agents observe images."""
 
     encoding: str = BINARY
-    """What to speak with games that can: binary1, or json, which people can read."""
+    """Encoding to offer: binary1, or json, which is human-readable."""
 
     arguments: Mapping[str, object] = dataclasses.field(default_factory=dict)
-    """More `--key=value` for the game."""
+    """Further `--key=value` arguments for the game."""
 
     start_timeout_sec: float = 60.0
     """How long a game may take to start and connect."""
 
     step_timeout_sec: float = 60.0
-    """How long an answer may take before a game counts as hung."""
+    """How long a step may take before the game counts as hung."""
 
     restarts: int = 3
-    """How often games that died or hung are started again, within `restart_window_sec`."""
+    """How many times games that crashed or hung are restarted within `restart_window_sec`."""
 
     restart_window_sec: float = 300.0
-    """For how long a restart counts."""
+    """How long a restart counts."""
 
     strict_import: bool = False
-    """Refuse a project in which anything is broken; else one is played without its decoration."""
+    """Reject a project with any broken resource; by default missing decoration is a warning."""
 
     log_folder: str | os.PathLike[str] | None = None
-    """Where the games' logs are kept; by default they are gone when the games are."""
+    """Where to keep the games' logs; by default they are deleted with the games."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Check the values."""
         if self.n_parallel < 1:
             raise UserError(f"n_parallel: expected at least 1, got {self.n_parallel}")
         if self.encoding not in (BINARY, JSON):
             raise UserError(f"encoding: expected {BINARY} or {JSON}, got '{self.encoding}'")
         if self.action_repeat is not None and self.action_repeat < 1:
             raise UserError(f"action_repeat: expected at least 1, got {self.action_repeat}")
-        if self.speedup is not None and not self.speedup > 0.0:
-            raise UserError(f"speedup: expected more than 0, got {self.speedup}")
-        for name in ("start_timeout_sec", "step_timeout_sec"):
-            if not getattr(self, name) > 0.0:
-                raise UserError(f"{name}: expected more than 0, got {getattr(self, name)}")
-        if not 0 <= self.first_port <= LAST_PORT + 1 - self.n_parallel:
-            raise UserError(f"port: expected 0 to {LAST_PORT}, got {self.port}")
+        for name in ("speedup", "start_timeout_sec", "step_timeout_sec"):
+            value = getattr(self, name)
+            if value is not None and not value > 0.0:
+                raise UserError(f"{name}: expected more than 0, got {value}")
+        if not 0 <= self.first_port <= MAX_PORT + 1 - self.n_parallel:
+            raise UserError(f"port: expected 0 to {MAX_PORT}, got {self.port}")
 
     @property
-    def by_hand(self) -> bool:
-        """Whether somebody else starts the game."""
+    def from_editor(self) -> bool:
+        """Whether the user starts the game."""
         return self.env_path is None or str(self.env_path) in EDITOR
 
     @property
     def first_port(self) -> int:
-        """Of the first game; 0 for any."""
+        """Port of the first game; 0: a free one."""
         if self.port is None:
-            return EDITOR_PORT if self.by_hand else 0
+            return EDITOR_PORT if self.from_editor else 0
         return self.port
 
     def port_of(self, index: int) -> int:
-        """Of one game; 0 for any."""
+        """Port of one game; 0: a free one."""
         return self.first_port + index if self.first_port else 0
 
 
-class Program:
-    """A game made ready to start: found, imported, its command line known."""
+class GameProgram:
+    """A game that is ready to start: found, imported, its command line known."""
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
@@ -123,33 +129,29 @@ class Program:
             raise UserError(_missing(path))
         self._godot: Path | None = None
         self.warnings: list[str] = []
-        self.doubt = ""  # whether anybody will connect
-        words: list[str | Path] = []
+        self.sync_hint = ""
+        """Why the game may never connect, if that is not certain."""
+        self._command: list[str | Path]
         if path.is_dir() and path.suffix != ".app":
+            scene = launch.scene and _resource(launch.scene)
             self._godot = require_godot()
-            if launch.scene is not None and (path / "project.godot").is_file():
-                _check_scene(path, launch.scene)
-            self.doubt = check_sync(path, launch.scene and _resource(launch.scene))
-            ready = ready_project(
-                path,
-                launch.scene and _resource(launch.scene),
-                godot=self._godot,
-                strict=launch.strict_import,
-            )
+            if scene is not None and (path / "project.godot").is_file():
+                _check_scene(path, scene)
+            self.sync_hint = check_sync(path, scene)
+            ready = ready_project(path, scene, godot=self._godot, strict=launch.strict_import)
             self.warnings = ready.warnings
-            ticks = project_ticks(ready.folder)
-            words += ["--path", ready.folder]
+            self._ticks = project_ticks(ready.folder)
+            self._command = ["--path", ready.folder]
+            return
+        path = _inside_app(path).resolve()
+        self._ticks = packed_ticks(path)
+        if path.suffix == ".pck":
+            self._godot = require_godot()
+            self._command = ["--main-pack", path]
+        elif os.access(path, os.X_OK):
+            self._command = [path]
         else:
-            path = _inside_app(path).resolve()
-            ticks = packed_ticks(path)
-            if path.suffix == ".pck":
-                self._godot = require_godot()
-                words += ["--main-pack", path]
-            elif not os.access(path, os.X_OK):
-                raise UserError(f"{path} cannot be run: make it executable (chmod +x)")
-            else:
-                words.append(path)
-        self._words, self._ticks = words, ticks
+            raise UserError(f"{path} cannot be run: make it executable (chmod +x)")
 
     def start(
         self,
@@ -162,28 +164,28 @@ class Program:
         *,
         draws: bool,
     ) -> SupervisedProcess:
-        """Start one of the games; one that draws needs the environment of a display."""
-        words = self.words(port, seed, draws=draws)
+        """Start one of the games; to render, `env` must have a display."""
+        command = self.command(port, seed, draws=draws)
         name = "game" if self._launch.n_parallel == 1 else f"game{index}"
         if self._godot is not None:
             return GodotProcess(
-                words, folder=folder, name=name, godot=self._godot, env=env, advice=advice
+                command, folder=folder, name=name, godot=self._godot, env=env, advice=advice
             )
         env = usable_user_folders(env)
-        return SupervisedProcess(words, folder=folder, name=name, env=env, advice=advice)
+        return SupervisedProcess(command, folder=folder, name=name, env=env, advice=advice)
 
-    def words(self, port: int, seed: int, *, draws: bool) -> list[str | Path]:
-        """The command line of one of the games."""
+    def command(self, port: int, seed: int, *, draws: bool) -> list[str | Path]:
+        """The command line of one of the games, without Godot itself."""
         launch = self._launch
-        words = [*self._words]
+        command = [*self._command]
         if launch.show_window:
-            words += RENDERER if self._godot else []
+            command += RENDERER if self._godot else []
         else:
-            words += [*RENDERER, *UNSEEN] if draws else HEADLESS
-            # One physics tick a frame and no clock: as fast as the processor allows.
-            words += ["--fixed-fps", str(self._ticks)]
+            command += [*RENDERER, *NO_WINDOW] if draws else HEADLESS
+            # One physics tick per frame and no clock: as fast as the processor allows.
+            command += ["--fixed-fps", str(self._ticks)]
         if launch.scene is not None:
-            words.append(_resource(launch.scene))
+            command.append(_resource(launch.scene))
         options: dict[str, object] = {"port": port, "env_seed": seed}
         if launch.action_repeat is not None:
             options["action_repeat"] = launch.action_repeat
@@ -192,8 +194,38 @@ class Program:
         if launch.speedup is not None:
             options["speedup"] = launch.speedup
         options |= launch.arguments
-        # Not behind a `--`: older games look for them in front of it only.
-        return [*words, *(f"--{key}={value}" for key, value in options.items())]
+        # Not after a `--`: older games only read the arguments before it.
+        return [*command, *(f"--{key}={value}" for key, value in options.items())]
+
+
+def project_ticks(project: Path) -> int:
+    """Physics ticks per second in the settings of a project."""
+    text = (project / "project.godot").read_text(encoding="utf-8", errors="replace")
+    section = re.search(r"^\[physics\]\s*$(.*?)(?=^\[|\Z)", text, re.DOTALL | re.MULTILINE)
+    found = section and re.search(rf"^{TICKS_SETTING}=(\d+)\s*$", section[1], re.MULTILINE)
+    return int(found[1]) if found else DEFAULT_TICKS
+
+
+def packed_ticks(file: Path) -> int:
+    """Physics ticks per second in a pack, or in a program with its pack inside or beside it."""
+    for each in (file, file.with_suffix(".pck")):
+        if each.is_file() and each.stat().st_size and (ticks := _find_ticks(each)):
+            return ticks
+    return DEFAULT_TICKS
+
+
+def _find_ticks(file: Path) -> int | None:
+    # A setting in a pack is: key, length of the value, type of the value, value.
+    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at = data.find(TICKS_KEY)
+        while at >= 0:
+            value = at + len(TICKS_KEY)
+            if value + 12 <= len(data):
+                length, kind, ticks = struct.unpack_from("<III", data, value)
+                if kind == INTEGER and length == 8 and 0 < ticks <= 100_000:
+                    return int(ticks)
+            at = data.find(TICKS_KEY, at + 1)
+    return None
 
 
 def _missing(path: Path) -> str:
@@ -211,14 +243,12 @@ def _resource(scene: str) -> str:
 
 
 def _check_scene(project: Path, scene: str) -> None:
-    if scene.startswith("uid://"):
-        return
     name = scene.removeprefix("res://")
-    if not (project / name).is_file():
+    if not scene.startswith("uid://") and not (project / name).is_file():
         scenes = [path.relative_to(project).as_posix() for path in project.rglob("*.tscn")]
         near = difflib.get_close_matches(name, scenes, 3, cutoff=0.3) or scenes[:3]
         known = ", ".join(f"res://{each}" for each in near) or "none"
-        raise UserError(f"no scene {_resource(scene)} in {project}; there is {known}")
+        raise UserError(f"no scene {scene} in {project}; found {known}")
 
 
 def _inside_app(path: Path) -> Path:

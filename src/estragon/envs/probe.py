@@ -1,175 +1,412 @@
-"""`estragon godot probe`: start any game that speaks the protocol, play it at random, report."""
+"""Play any game at random, measure it, and report what looks wrong."""
 
 import collections
 import dataclasses
+import os
 import re
+import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import tyro
 
-from estragon.envs.findings import Findings
-from estragon.envs.games import Games
 from estragon.envs.launch import Launch
-from estragon.envs.profile import Profile
-from estragon.envs.random_play import masks_of_next, random_actions
-from estragon.envs.roster import Agent
+from estragon.envs.pool import GamePool
+from estragon.envs.spaces import AgentSpaces, ObservationSpec
+from estragon.envs.wire import (
+    ENDED,
+    JSON,
+    LEFT,
+    TERMINATED,
+    Agent,
+    AgentTable,
+    Observations,
+    StepResult,
+)
 from estragon.godot.process import GodotError
-from estragon.support.errors import UserError
-from estragon.support.files import ensure_writable, write_json
-from estragon.support.options import optional
 
-BAD = 2
-# Xvfb has no V-Sync to switch off, which no game is to blame for.
-COMPLAINT = re.compile(r"(SCRIPT |USER )?(ERROR|WARNING): (?!Could not set V-Sync mode)")
-QUOTED = 3
+# Xvfb has no V-Sync to disable, which is not the game's fault.
+LOGGED_PROBLEM = re.compile(r"(SCRIPT |USER )?(ERROR|WARNING): (?!Could not set V-Sync mode)")
+MAX_LOGGED = 3
+MAX_INDICES = 5
+PINGS = 20
+MAX_GROWTH_MB = 32.0
+LARGE, SMALL = 100.0, 0.01
+SPARSE = 0.001
+MIN_STEPS = 20
+"""Fewer steps say nothing."""
 OLD_ADDON = (
-    "the game speaks JSON, so it has an older addon: slower, no terminal observations, time limits "
-    "look like ends, seeds count only at the start; Estragon's addon in its place mends that"
+    "the game speaks JSON, so it has an older addon: slower, no terminal observations, no time "
+    "limits, seeds only at the start; replace it with Estragon's addon"
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class GodotProbe:
-    """Play any game that speaks the Godot RL Agents protocol at random, and say what is noticed."""
+def probe(launch: Launch, seconds: float) -> dict[str, Any]:
+    """Play for that long; returns the report, for people and for JSON."""
+    start = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="estragon-") as folder,
+        GamePool(dataclasses.replace(launch, restarts=0, log_folder=folder)) as pool,
+    ):
+        started = time.monotonic() - start
+        agents = [agent for table in pool.tables for agent in table.agents]
+        diagnostics = Diagnostics()
+        warnings = [*pool.warnings, *([OLD_ADDON] if pool.encoding == JSON else [])]
+        played: dict[str, Any] = {"seconds": 0.0, "steps": 0}
+        error, growth = "", 0.0
+        try:
+            played = _play(pool, diagnostics, seconds, launch.seed)
+            growth = played["game_memory_growth_mb"] or 0.0
+        except GodotError as problem:
+            error = str(problem)
+        warnings += diagnostics.warnings()
+        if growth > MAX_GROWTH_MB:
+            warnings.append(
+                f"the game's memory grew by {growth:.0f} MB in {played['seconds']:.0f} s: are the "
+                "nodes that an episode adds freed?"
+            )
+        rate = diagnostics.agent_steps / played["seconds"] if played["seconds"] else None
+        return {
+            "env_path": str(launch.env_path),
+            "scene": launch.scene,
+            "encoding": pool.encoding,
+            "agents": len(agents),
+            "policies": dict(collections.Counter(agent.policy for agent in agents)),
+            "spaces": _describe(agents),
+            "start_seconds": round(started, 2),
+            **played,
+            "agent_steps": diagnostics.agent_steps,
+            "agent_steps_per_s": None if rate is None else round(rate, 1),
+            **diagnostics.summary(),
+            "warnings": warnings + _logged_problems(Path(folder)),
+            "error": error,
+        }
 
-    env_path: tyro.conf.Positional[str]
-    """A project folder, a .pck, or an exported game; debug: wait for the editor."""
 
-    scene: Annotated[str | None, optional("SCENE")] = None
-    """The scene to play, for example res://training.tscn; else the game's main scene."""
+def _play(pool: GamePool, diagnostics: "Diagnostics", seconds: float, seed: int) -> dict[str, Any]:
+    """Play at random; returns where the time of a step went.
 
-    seconds: float = 10.0
-    """How long to play."""
+    Python's share is the processor time of this process: random actions, encoding and decoding. The
+    wire's share is that of a message that is answered without playing. The rest is the game.
+    """
+    rng = np.random.default_rng(seed)
+    results = pool.reset()
+    for game, result in enumerate(results):
+        diagnostics.add(game, result, reset=True)
+    ping_sec = _ping(pool)
+    memory_mb = _memory_mb(pool)
+    step_sec = cpu_sec = 0.0
+    steps = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        start, start_cpu = time.perf_counter(), time.process_time()
+        pool.send([random_actions(result, rng) for result in results])
+        results = pool.receive()
+        step_sec += time.perf_counter() - start
+        cpu_sec += time.process_time() - start_cpu
+        steps += 1
+        for game, result in enumerate(results):
+            diagnostics.add(game, result)
+    python = min(1.0, cpu_sec / step_sec)
+    wire = min(1.0 - python, steps * ping_sec / step_sec)
+    now_mb = _memory_mb(pool)
+    growth_mb = None if memory_mb is None or now_mb is None else round(now_mb - memory_mb, 1)
+    return {
+        "seconds": round(step_sec, 2),
+        "steps": steps,
+        "step_ms": round(1e3 * step_sec / steps, 3),
+        "time_in_game": round(1.0 - python - wire, 3),
+        "time_on_wire": round(wire, 3),
+        "time_in_python": round(python, 3),
+        "game_memory_mb": now_mb,
+        "game_memory_growth_mb": growth_mb,
+    }
 
-    action_repeat: Annotated[int | None, optional("N")] = None
-    """Physics ticks an action lasts; by default what the game's Sync node says."""
 
-    n_parallel: int = 1
-    """Games side by side."""
+def _ping(pool: GamePool) -> float:
+    """Seconds for a message to every game and its answer, without playing."""
+    took = []
+    for _ in range(PINGS):
+        start = time.perf_counter()
+        pool.call("get_done")
+        took.append(time.perf_counter() - start)
+    return statistics.median(took)
 
-    seed: int = 0
-    """Of the game, and of the actions."""
 
-    port: Annotated[int | None, optional("PORT")] = None
-    """Where to listen; by default 11008 for the editor, else any free one."""
+def _memory_mb(pool: GamePool) -> float | None:
+    """Resident memory of all games; None where it cannot be read (only on Linux it can)."""
+    pages = 0
+    for game in pool.games:
+        try:
+            pid = game.process.pid if game.process is not None else None
+            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        except (OSError, IndexError, ValueError):
+            return None
+    return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
 
-    show_window: bool = False
-    """Open a window, and play in real time."""
 
-    strict_import: bool = False
-    """Refuse a project in which anything is broken; else missing decoration is a warning."""
+def random_actions(result: StepResult, rng: np.random.Generator) -> np.ndarray:
+    """Random allowed actions for the agents after a step: float32, agent by agent, key by key."""
+    table, rows = result.next_table(), result.remaining()
+    masks = [result.mask(row) for row in rows]
+    if table.spaces is not None:
+        actions = _random_rows(table.spaces, np.stack(masks), rng)
+        return actions.reshape(-1)
+    parts = [
+        _random_rows(agent.spaces, mask[None], rng)[0]
+        for agent, mask in zip(table.agents, masks, strict=True)
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0, np.float32)
 
-    json_file: Annotated[Path | None, optional("FILE", name="json")] = None
-    """Write what was found to this file."""
 
-    def run(self) -> int:
-        """Play, print, write; 0 if it could be played for that long, else 2."""
-        if not 0.0 < self.seconds <= 86400.0:
-            raise UserError(f"--seconds: expected more than 0, at most 86400, got {self.seconds}")
-        if self.json_file is not None:
-            ensure_writable(self.json_file)
-        found = self.probe()
-        _print(found)
-        if self.json_file is not None:
-            write_json(self.json_file, found)
-            print(f"wrote {self.json_file}")
-        return BAD if found["error"] else 0
+def _random_rows(spaces: AgentSpaces, masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    count = len(masks)
+    rows = np.zeros((count, spaces.action_size), np.float32)
+    first = 0
+    for action, start in spaces.action_offsets:
+        if action.kind == "continuous":
+            rows[:, start : start + action.size] = rng.uniform(-1.0, 1.0, (count, action.size))
+        elif action.masked:
+            allowed = masks[:, first : first + action.size] != 0
+            first += action.size
+            rows[:, start] = np.where(allowed, rng.random(allowed.shape), -1.0).argmax(axis=1)
+        else:
+            rows[:, start] = rng.integers(action.size, size=count)
+    return rows
 
-    def probe(self) -> dict[str, Any]:
-        """What was noticed."""
-        start = time.monotonic()
-        with (
-            tempfile.TemporaryDirectory(prefix="estragon-") as folder,
-            Games(self._launch(folder)) as games,
-        ):
-            started = time.monotonic() - start
-            agents = [agent for roster in games.rosters for agent in roster.agents]
-            findings = Findings()
-            error, steps, seconds = "", 0, 0.0
-            measured: dict[str, Any] = {}
-            grown: list[str] = []
-            try:
-                steps, profile = self._play(games, findings)
-                seconds, grown = profile.seconds, profile.warnings()
-                measured = profile.summary(steps)
-            except GodotError as problem:
-                error = str(problem)
-            complaints = _complaints(Path(folder))
-            rate = findings.agent_steps / seconds if seconds else None
-            return {
-                "env_path": self.env_path,
-                "scene": self.scene,
-                "encoding": games.encoding,
-                "agents": len(agents),
-                "policies": dict(collections.Counter(agent.policy for agent in agents)),
-                "spaces": _describe(agents),
-                "start_seconds": round(started, 2),
-                "seconds": round(seconds, 2),
-                "steps": steps,
-                "agent_steps": findings.agent_steps,
-                "agent_steps_per_s": None if rate is None else round(rate, 1),
-                **measured,
-                **findings.summary(),
-                "warnings": [
-                    *games.warnings,
-                    *_warn_of_addon(games.encoding),
-                    *findings.warnings(),
-                    *grown,
-                    *complaints,
-                ],
-                "error": error,
-            }
 
-    def _launch(self, folder: str) -> Launch:
-        return Launch(
-            self.env_path,
-            scene=self.scene,
-            n_parallel=self.n_parallel,
-            seed=self.seed,
-            port=self.port,
-            action_repeat=self.action_repeat,
-            show_window=self.show_window,
-            strict_import=self.strict_import,
-            restarts=0,
-            log_folder=folder,
+@dataclasses.dataclass
+class ObservationRange:
+    """The smallest and largest observation of all agents with the same spaces."""
+
+    policy: str
+    low: np.ndarray
+    high: np.ndarray
+    image_low: np.ndarray
+    image_high: np.ndarray
+    rows: int = 0
+
+    @classmethod
+    def empty(cls, agent: Agent) -> "ObservationRange":
+        """Before the first observation."""
+        size, image_size = agent.spaces.obs_size, agent.spaces.image_size
+        return cls(
+            agent.policy,
+            np.full(size, np.inf),
+            np.full(size, -np.inf),
+            np.full(image_size, 255, np.uint8),
+            np.zeros(image_size, np.uint8),
         )
 
-    def _play(self, games: Games, findings: Findings) -> tuple[int, Profile]:
-        """Steps that were made, and where their time went."""
-        rng = np.random.default_rng(self.seed)
-        outcomes = games.reset()
-        for game, outcome in enumerate(outcomes):
-            findings.watch(game, outcome, reset=True)
-        profile = Profile(games)
-        begin = time.monotonic()
-        steps = 0
-        while time.monotonic() - begin < self.seconds:
-            games.send(
-                [
-                    random_actions(roster, rng, masks_of_next(outcome, roster))
-                    for roster, outcome in zip(games.rosters, outcomes, strict=True)
-                ]
+    def add(self, values: np.ndarray, images: np.ndarray) -> None:
+        """Add (agents, obs_size) and (agents, image_size)."""
+        np.minimum(self.low, values.min(axis=0), out=self.low)
+        np.maximum(self.high, values.max(axis=0), out=self.high)
+        np.minimum(self.image_low, images.min(axis=0), out=self.image_low)
+        np.maximum(self.image_high, images.max(axis=0), out=self.image_high)
+        self.rows += len(values)
+
+    def warnings(self, spaces: AgentSpaces) -> list[str]:
+        """What is suspicious about the observations."""
+        if not spaces.observations:
+            return [f"{self.policy}: its agents observe nothing"]
+        found: list[str] = []
+        for spec, start in spaces.obs_offsets:
+            span = slice(start, start + spec.size)
+            if spec.kind == "image":
+                problems = self._image_warnings(self.image_low[span], self.image_high[span])
+            else:
+                problems = self._value_warnings(spec, self.low[span], self.high[span])
+            where = f"{self.policy}: observation '{spec.key}'"
+            found += [f"{where} {problem}" for problem in problems]
+        return found
+
+    def _value_warnings(
+        self, spec: ObservationSpec, low: np.ndarray, high: np.ndarray
+    ) -> list[str]:
+        found: list[str] = []
+        enough = self.rows >= MIN_STEPS
+        constant = np.flatnonzero(low == high)
+        if enough and len(constant):
+            every = len(constant) == spec.size
+            found.append("never changed" if every else f"never changed at {_indices(constant)}")
+        discrete = spec.kind == "discrete"
+        least, most = (0.0, spec.choices - 1.0) if discrete else (spec.low, spec.high)
+        outside = np.flatnonzero((low < np.array(least)) | (high > np.array(most)))
+        if len(outside):
+            index = outside[0]
+            found.append(
+                f"is out of its bounds at {_indices(outside)}: "
+                f"observed {low[index]:g} to {high[index]:g}"
             )
-            outcomes = games.gather()
-            steps += 1
-            with profile.leave_out():
-                for game, outcome in enumerate(outcomes):
-                    findings.watch(game, outcome)
-        return steps, profile
+        largest = max(abs(low).max(initial=0.0), abs(high).max(initial=0.0))
+        if not discrete and largest > LARGE:
+            found.append(f"is as large as {largest:g}; scale it to about -1 to 1")
+        elif not discrete and enough and 0.0 < largest < SMALL:
+            found.append(f"is at most {largest:g}; scale it to about -1 to 1")
+        return found
+
+    def _image_warnings(self, low: np.ndarray, high: np.ndarray) -> list[str]:
+        if self.rows < MIN_STEPS:
+            return []
+        if low.min() == high.max():
+            return [f"is all {low.min()}: the camera sees nothing, or is not rendered"]
+        return ["never changed"] if np.array_equal(low, high) else []
+
+    def summary(self, spaces: AgentSpaces) -> list[dict[str, Any]]:
+        """The range of every observation that is not an image."""
+        constant = (self.low == self.high) & (self.rows > 1)
+        return [
+            {
+                "policy": self.policy,
+                "key": spec.key,
+                "size": spec.size,
+                "min": float(self.low[start : start + spec.size].min()),
+                "max": float(self.high[start : start + spec.size].max()),
+                "constant": int(constant[start : start + spec.size].sum()),
+            }
+            for spec, start in spaces.obs_offsets
+            if spec.kind != "image" and spec.size and self.rows
+        ]
+
+
+class Diagnostics:
+    """Collects statistics of the steps of several games, and warns of what is suspicious."""
+
+    def __init__(self) -> None:
+        self.ranges: dict[AgentSpaces, ObservationRange] = {}
+        self.agent_steps = self.num_joined = self.num_left = 0
+        self.terminated = self.truncated = 0
+        self.lengths: list[int] = []
+        self.returns: list[float] = []
+        self.reward_min, self.reward_max = np.inf, -np.inf
+        self.reward_sum = self.reward_squares = 0.0
+        self.num_rewarded = 0
+        self.mask_allows_nothing = False
+        self._lengths: collections.Counter[tuple[int, int]] = collections.Counter()
+        self._returns: collections.Counter[tuple[int, int]] = collections.Counter()
+
+    def add(self, game: int, result: StepResult, *, reset: bool = False) -> None:
+        """Add the result of one step."""
+        table = result.table
+        self._add_obs(table, result.obs)
+        if result.masks is not None:
+            self._check_masks(result)
+        self.num_joined += result.num_joined
+        known = len(table) - result.num_joined
+        if reset or not known:
+            return
+        rewards = result.rewards[:known]
+        self.agent_steps += known
+        self.reward_min = min(self.reward_min, float(rewards.min()))
+        self.reward_max = max(self.reward_max, float(rewards.max()))
+        self.reward_sum += float(rewards.sum(dtype=np.float64))
+        self.reward_squares += float(np.square(rewards, dtype=np.float64).sum())
+        self.num_rewarded += int(np.count_nonzero(rewards))
+        for agent, reward, flags in zip(
+            table.agents, rewards.tolist(), result.flags.tolist(), strict=False
+        ):
+            key = (game, agent.id)
+            self._lengths[key] += 1
+            self._returns[key] += reward
+            if flags & ENDED:
+                self.terminated += flags & TERMINATED
+                self.truncated += flags & TERMINATED == 0
+                self.lengths.append(self._lengths.pop(key))
+                self.returns.append(self._returns.pop(key))
+            self.num_left += flags & LEFT != 0
+
+    def _add_obs(self, table: AgentTable, obs: Observations) -> None:
+        if table.spaces is not None:
+            count = len(table)
+            pairs = [(obs.values.reshape(count, -1), obs.images.reshape(count, -1))]
+        else:
+            rows = [obs.row(row) for row in range(len(table))]
+            pairs = [(values[None], images[None]) for values, images in rows]
+        for agent, pair in zip(table.agents, pairs, strict=False):
+            if agent.spaces not in self.ranges:
+                self.ranges[agent.spaces] = ObservationRange.empty(agent)
+            self.ranges[agent.spaces].add(*pair)
+
+    def _check_masks(self, result: StepResult) -> None:
+        for row, agent in enumerate(result.table.agents):
+            mask, start = result.mask(row), 0
+            for action in agent.spaces.actions:
+                if action.masked:
+                    if not mask[start : start + action.size].any():
+                        self.mask_allows_nothing = True
+                    start += action.size
+
+    def warnings(self) -> list[str]:
+        """What is suspicious, mostly because it makes learning harder."""
+        found = [text for spaces, seen in self.ranges.items() for text in seen.warnings(spaces)]
+        if self.agent_steps >= MIN_STEPS:
+            if self.reward_min == self.reward_max:
+                found.append(
+                    f"every reward was {self.reward_min:g}: is the reward ever set, and can random "
+                    "play earn any?"
+                )
+            elif self.num_rewarded < SPARSE * self.agent_steps:
+                found.append(
+                    f"only {self.num_rewarded} of {self.agent_steps} rewards were not 0; add "
+                    "smaller rewards on the way to the goal"
+                )
+            largest = max(abs(self.reward_min), abs(self.reward_max))
+            if largest > LARGE:
+                found.append(f"rewards are as large as {largest:g}; scale them to about -1 to 1")
+            if not self.lengths:
+                found.append(
+                    f"no episode ended in {self.agent_steps} agent-steps: is `done` ever set, or "
+                    "`reset_after` too large?"
+                )
+        if self.lengths and max(self.lengths) == 1:
+            found.append("every episode lasted one step: is `done` ever set back to false?")
+        if self.mask_allows_nothing:
+            found.append("an action mask allowed nothing at all")
+        return found
+
+    def summary(self) -> dict[str, Any]:
+        """Statistics, for people and for JSON."""
+        count = self.agent_steps
+        mean = self.reward_sum / count if count else None
+        variance = 0.0 if mean is None else max(0.0, self.reward_squares / count - mean**2)
+        return {
+            "observations": [
+                row for spaces, seen in self.ranges.items() for row in seen.summary(spaces)
+            ],
+            "reward_mean": mean,
+            "reward_std": None if mean is None else variance**0.5,
+            "reward_nonzero": None if mean is None else self.num_rewarded / count,
+            "episodes": len(self.lengths),
+            "episodes_terminated": self.terminated,
+            "episodes_truncated": self.truncated,
+            "episode_length_mean": float(np.mean(self.lengths)) if self.lengths else None,
+            "episode_length_min": min(self.lengths, default=None),
+            "episode_length_max": max(self.lengths, default=None),
+            "episode_return_mean": float(np.mean(self.returns)) if self.returns else None,
+            "reward_min": self.reward_min if count else None,
+            "reward_max": self.reward_max if count else None,
+            "agents_joined": self.num_joined,
+            "agents_left": self.num_left,
+        }
+
+
+def _indices(places: np.ndarray) -> str:
+    shown = ", ".join(map(str, places[:MAX_INDICES].tolist()))
+    return f"[{shown}]" if len(places) <= MAX_INDICES else f"[{shown}, …] ({len(places)} numbers)"
 
 
 def _describe(agents: list[Agent]) -> list[dict[str, Any]]:
+    """The spaces of every policy."""
     kinds = dict.fromkeys((agent.policy, agent.spaces) for agent in agents)
     return [
         {
             "policy": policy,
             "observation_space": [
-                {"key": seen.key, "space": seen.kind, "size": list(seen.shape) or seen.choices}
-                for seen in spaces.observations
+                {"key": spec.key, "space": spec.kind, "size": list(spec.shape) or spec.choices}
+                for spec in spaces.observations
             ],
             "action_space": [
                 {
@@ -186,72 +423,69 @@ def _describe(agents: list[Agent]) -> list[dict[str, Any]]:
     ]
 
 
-def _warn_of_addon(encoding: str) -> list[str]:
-    return [OLD_ADDON] if encoding == "json" else []
-
-
-def _complaints(folder: Path) -> list[str]:
-    """What the games said was wrong."""
+def _logged_problems(folder: Path) -> list[str]:
+    """Errors and warnings in the games' logs."""
     found = collections.Counter(
         line.strip()
         for log in sorted(folder.glob("*.log"))
         for line in log.read_text(errors="replace").splitlines()
-        if COMPLAINT.match(line.strip())
+        if LOGGED_PROBLEM.match(line.strip())
     )
-    told = [
-        f"the game said{f' {count} times' if count > 1 else ''}: {line}"
-        for line, count in found.most_common(QUOTED)
+    shown = [
+        f"the game logged{f' {count} times' if count > 1 else ''}: {line}"
+        for line, count in found.most_common(MAX_LOGGED)
     ]
-    if len(found) > QUOTED:
-        told.append(f"the game had {len(found) - QUOTED} more kinds of errors and warnings")
-    return told
+    if len(found) > MAX_LOGGED:
+        shown.append(f"the game logged {len(found) - MAX_LOGGED} more kinds of errors and warnings")
+    return shown
 
 
-def _print(found: dict[str, Any]) -> None:
+def format_report(found: dict[str, Any]) -> list[str]:
+    """The report of `probe`, line by line."""
     policies = ", ".join(f"{name} × {count}" for name, count in found["policies"].items())
-    print(f"agents      {found['agents']} ({policies})")
-    for spaces in found["spaces"]:
-        print(f"            {spaces['policy']} {spaces['summary']}")
-    print(f"encoding    {found['encoding']}")
-    if found["agent_steps_per_s"] is not None:
-        print(
+    lines = [f"agents      {found['agents']} ({policies})"]
+    lines += [f"            {each['policy']} {each['summary']}" for each in found["spaces"]]
+    lines.append(f"encoding    {found['encoding']}")
+    if found["steps"]:
+        lines.append(
             f"speed       {found['agent_steps_per_s']:,.0f} agent-steps/s "
             f"({found['steps']:,} steps in {found['seconds']:g} s, "
             f"started in {found['start_seconds']:g} s)"
         )
-    if found.get("step_ms") is not None:
-        print(
+        lines.append(
             f"time        {found['step_ms']:.2f} ms per step: game {found['time_in_game']:.0%}, "
             f"wire {found['time_on_wire']:.0%}, Python {found['time_in_python']:.0%}"
         )
-    if found.get("game_memory_mb") is not None:
-        grew = found["game_memory_growth_mb"]
-        print(
-            f"memory      {found['game_memory_mb']:.0f} MB in the game, {grew:+.0f} MB in this time"
+    if found.get("game_memory_growth_mb") is not None:
+        lines.append(
+            f"memory      {found['game_memory_mb']:.0f} MB in the game, "
+            f"{found['game_memory_growth_mb']:+.0f} MB in this time"
         )
     for seen in found["observations"]:
         constant = f", {seen['constant']} never changed" if seen["constant"] else ""
-        print(
+        lines.append(
             f"observes    {seen['policy']} {seen['key']}: {seen['min']:.3g} to {seen['max']:.3g} "
             f"({seen['size']} numbers{constant})"
         )
     if found["agent_steps"]:
-        print(
+        lines.append(
             f"rewards     {found['reward_min']:.3g} to {found['reward_max']:.3g}, "
             f"mean {found['reward_mean']:.3g}, std {found['reward_std']:.3g}, "
             f"not 0 in {found['reward_nonzero']:.1%} of agent-steps"
         )
-    ends = f"{found['episodes_terminated']} terminated, {found['episodes_truncated']} truncated"
     if found["episodes"]:
-        mean = f"mean length {found['episode_length_mean']:.1f} steps "
-        mean += f"({found['episode_length_min']} to {found['episode_length_max']}), "
-        mean += f"mean return {found['episode_return_mean']:.3g}"
-        print(f"episodes    {found['episodes']} ({ends}), {mean}")
+        lines.append(
+            f"episodes    {found['episodes']} ({found['episodes_terminated']} terminated, "
+            f"{found['episodes_truncated']} truncated), "
+            f"mean length {found['episode_length_mean']:.1f} steps "
+            f"({found['episode_length_min']} to {found['episode_length_max']}), "
+            f"mean return {found['episode_return_mean']:.3g}"
+        )
     else:
-        print("episodes    none ended")
-    for warning in found["warnings"]:
-        print(f"warning     {warning}")
+        lines.append("episodes    none ended")
+    lines += [f"warning     {warning}" for warning in found["warnings"]]
     if found["error"]:
-        print(f"ERROR       {found['error']}")
+        lines.append(f"ERROR       {found['error']}")
     elif not found["warnings"]:
-        print("nothing suspicious")
+        lines.append("nothing suspicious")
+    return lines

@@ -1,4 +1,4 @@
-"""All agents of all games as one Stable-Baselines3 `VecEnv`."""
+"""Stable-Baselines3: all agents of all games as one `VecEnv`."""
 
 import os
 from collections.abc import Iterable
@@ -8,25 +8,26 @@ import gymnasium
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
-from estragon.envs.batch import Batch, Step
-from estragon.envs.faces import Eyes, Hands, Masks, Segments, is_mixed
-from estragon.envs.launch import Launch
+from estragon.envs.pool import PoolProperties
+from estragon.envs.spaces import SegmentedActionCodec
+from estragon.envs.vector_core import VectorCore, VectorStep
 from estragon.support.errors import UserError
 
 MASKS = "action_masks"
 Indices = None | int | Iterable[int]
 
 
-class GodotVecEnv(VecEnv):
-    """One sub-environment for each agent, over all games; all agents have the same spaces.
+class GodotVecEnv(PoolProperties, VecEnv):
+    """One sub-environment per agent, over all games; all agents have the same spaces.
 
-    Mixed actions are one Box, in which a discrete action has a segment of as many numbers as it
-    has choices, and the largest wins. `infos` have `terminal_observation` and
-    `TimeLimit.truncated`. Games with an older addon never tell what was seen last, nor a time limit
-    from an end: `terminal_observation` is then what was seen one step before, and
-    `terminal_observation_missing` says so. The same is so for a game that was lost and started
-    again, whose agents are truncated with `game_lost`. Where the game tells which choices are
-    allowed, `MaskablePPO` finds them.
+    Mixed actions are one Box: a discrete action is a segment with one value per choice, of which
+    the largest wins. If the game sends action masks, `MaskablePPO` uses them. `infos` have
+    `terminal_observation` and `TimeLimit.truncated`.
+
+    Games with an older addon send no terminal observations and do not distinguish time limits:
+    `terminal_observation` is then the observation before the last step, and
+    `terminal_observation_missing` is set. When a game is lost and restarted, its agents are
+    truncated in the same way, with the reason in `game_lost`.
     """
 
     def __init__(
@@ -40,104 +41,87 @@ class GodotVecEnv(VecEnv):
 
         Args:
             env_path: what to play, see `Launch`.
-            key: the one observation to give, instead of a dict of all.
-            options: of `Launch`.
+            key: return this observation only, instead of a dict of all.
+            options: see `Launch`.
         """
-        self._batch = Batch(Launch(env_path, **options))
-        try:
-            spaces = self._batch.spaces
-            self._eyes, self._hands = Eyes(spaces, key), Hands(spaces)
-            self._masks = Masks(spaces)
-            self._segments = Segments(spaces) if is_mixed(spaces) else None
-        except BaseException:
-            self._batch.games.close()
-            raise
-        self.agent_policy_names = self._batch.policies
-        chosen = self._hands if self._segments is None else self._segments
-        super().__init__(self._batch.count, self._eyes.space, chosen.space)
-
-    @property
-    def encoding(self) -> str:
-        """How Python and the games talk: binary1, or json with an older addon."""
-        return self._batch.games.encoding
-
-    @property
-    def restarts(self) -> int:
-        """How many times a game was lost and started again."""
-        return self._batch.games.restarts
+        self._core = core = VectorCore(env_path, key, options)
+        self._pool = core.pool
+        self._segments = SegmentedActionCodec(core.spaces) if core.action_codec.mixed else None
+        self.agent_policy_names = core.policies
+        action_space = (self._segments or core.action_codec).space
+        super().__init__(core.num_slots, core.obs_codec.space, action_space)
 
     def reset(self) -> Any:
-        """Begin everywhere: after `seed`, its first episodes; else the next ones."""
-        step = self._batch.reset(self._seeds[0])
+        """Start new episodes: after `seed`, its first ones; else the next ones."""
+        step = self._core.reset(self._seeds[0])
         self._reset_seeds()
         self._reset_options()
-        self.reset_infos = [step.begun.get(seat, {}) for seat in range(self.num_envs)]
-        return self._eyes.see(step.numbers, step.images)
+        self.reset_infos = [step.reset_infos.get(slot, {}) for slot in range(self.num_envs)]
+        return self._core.decode_obs(step)
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Tell every agent what to do."""
+        """Send the actions of all agents."""
+        codec = self._core.action_codec
         if self._segments is None:
-            rows = self._hands.rows(actions, self.num_envs)
+            values = codec.encode(actions, self.num_envs)
         else:
-            rows = self._segments.rows(actions, self.num_envs, self.action_masks())
-            self._hands.checked(rows)
-        self._batch.send(rows)
+            values = self._segments.encode(actions, self.num_envs, self.action_masks())
+            codec.check(values)
+        self._core.send(values)
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """What came of it."""
-        step = self._batch.gather()
-        seen = self._eyes.see(step.numbers, step.images)
-        return seen, step.rewards, step.terminated | step.truncated, self._infos(step)
+        """Receive the result of the step."""
+        step = self._core.receive()
+        obs = self._core.decode_obs(step)
+        return obs, step.rewards, step.terminated | step.truncated, self._infos(step)
 
     def call(self, method: str) -> list[Any]:
-        """Call a method of every agent in the games; what each returned."""
-        return self._batch.call(method)
+        """Call a method of every agent in the games; returns what each returned."""
+        return self._core.call(method)
 
     def action_masks(self) -> np.ndarray:
         """(num_envs, choices) bool: which choices are allowed now."""
-        return self._masks.all_choices(self._batch.masks)
+        return self._core.action_masks()
 
     def close(self) -> None:
-        """End the games."""
-        self._batch.games.close()
+        """Stop the games."""
+        self._pool.close()
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """The same for every agent; `action_masks` only where the game tells them."""
+        """The same for every agent; `action_masks` only if the game sends them."""
         count = len(list(self._get_indices(indices)))
         if attr_name == "render_mode":
             return [None] * count
-        if attr_name == MASKS and not self._masks.are_told:
-            raise AttributeError("the game tells no action masks")
+        if attr_name == MASKS and not self._core.mask_codec.available:
+            raise AttributeError("the game sends no action masks")
         return [getattr(self, attr_name)] * count
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
-        """Nothing of a running game can be set from here."""
-        raise UserError(f"cannot set {attr_name}: give it to the game with arguments={{…}}")
+        """Unsupported: nothing of a running game can be set from here."""
+        raise UserError(f"cannot set {attr_name}: pass it to the game with arguments={{…}}")
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """`action_masks`, or a method of the agents in the game, which takes no arguments."""
+        """`action_masks`, or a method of the agents in the game, without arguments."""
         if method_args or method_kwargs:
-            raise UserError(f"{method_name}: a method of the game takes no arguments")
+            raise UserError(f"{method_name}: methods of the game take no arguments")
         found = list(self.action_masks()) if method_name == MASKS else self.call(method_name)
         return [found[index] for index in self._get_indices(indices)]
 
     def env_is_wrapped(
         self, wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]], indices: Indices = None
     ) -> list[bool]:
-        """Agents are not wrapped; wrap this whole environment."""
+        """False: agents are not wrapped; wrap this whole environment."""
         return [False for _ in self._get_indices(indices)]
 
-    def _infos(self, step: Step) -> list[dict[str, Any]]:
-        told = step.infos
-        infos = [{} for _ in range(self.num_envs)] if told is None else [dict(i) for i in told]
-        for row, seat in enumerate(step.ended.tolist()):
-            info = infos[seat]
-            last = self._eyes.see(step.last_numbers[row], step.last_images[row])
-            info["terminal_observation"] = last
-            info["TimeLimit.truncated"] = bool(step.truncated[seat] and not step.terminated[seat])
-            if step.last_missing[row]:
+    def _infos(self, step: VectorStep) -> list[dict[str, Any]]:
+        infos = [dict(info) for info in step.infos or [{}] * self.num_envs]
+        for row, slot in enumerate(step.ended.tolist()):
+            info = infos[slot]
+            info["terminal_observation"] = self._core.decode_final_obs(step, row)
+            info["TimeLimit.truncated"] = bool(step.truncated[slot] and not step.terminated[slot])
+            if step.final_missing[row]:
                 info["terminal_observation_missing"] = True
-            self.reset_infos[seat] = step.begun.get(seat, {})
+            self.reset_infos[slot] = step.reset_infos.get(slot, {})
         return infos

@@ -6,7 +6,7 @@ import json
 PACKAGES = {
     "sb3_available": ("stable_baselines3", "sb3_contrib"),
     "rllib_available": ("ray.rllib",),
-    "godot_rl_available": ("estragon.envs.batch",),
+    "godot_rl_available": ("estragon.envs.vector_core",),
     "torch_available": ("torch",),
     "onnx_available": ("onnx", "onnxruntime"),
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from estragon.envs.vector_env import GodotEnv
+from estragon.envs.gymnasium_env import GodotEnv
 from tests.godot.addon.peer import ADDON
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "your_game.md"

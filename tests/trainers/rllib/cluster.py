@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from estragon.envs.connect import listen
+from estragon.envs.connection import listen
 from tests.trainers.sb3.test_real_godot import children
 
 RAY = Path(sys.executable).with_name("ray")

@@ -127,7 +127,7 @@ def test_a_game_that_never_connects(
     silent.chmod(0o755)
     assert train(silent, "--start_timeout", "0.5") == 2
     said = complaint(capsys)
-    assert "waited 0.5 s for a game to connect" in said
+    assert "timed out after 0.5 s waiting for a game to connect" in said
     assert "I am here" in said
 
 

@@ -15,7 +15,7 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.policy.policy import PolicySpec
 from ray.tune.registry import register_env
 
-from estragon.envs.policies import policy_of
+from estragon.envs.pettingzoo_env import policy_of
 from estragon.support.errors import UserError
 from estragon.trainers.rllib import algorithms
 from estragon.trainers.rllib.algorithms import check_actions

@@ -6,9 +6,9 @@ from typing import Any
 from gymnasium import spaces
 from ray.rllib.env.env_context import EnvContext
 
-from estragon.envs.multi_agent_env import GodotMultiAgentEnv
-from estragon.envs.party import Results
-from estragon.envs.spaces import Action
+from estragon.envs.pettingzoo_env import MultiAgentStep
+from estragon.envs.rllib_env import GodotMultiAgentEnv
+from estragon.envs.spaces import ActionSpec
 from estragon.trainers.rllib.sight import plain, plain_space
 
 _waiting: "list[GameEnv]" = []
@@ -17,7 +17,7 @@ _waiting: "list[GameEnv]" = []
 class GameEnv(GodotMultiAgentEnv):
     """Nobody waits for others: `begun` tells whose next episode began in the last step."""
 
-    goes_on = True
+    autoreset = True
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         """Start the game, or wait for the editor."""
@@ -29,12 +29,12 @@ class GameEnv(GodotMultiAgentEnv):
     @property
     def begun(self) -> dict[str, Any]:
         """By agent, what it sees first."""
-        return self._plain(self._party.begun)
+        return self._plain(self._env.reset_obs)
 
     def game_space(self, agent_id: str) -> spaces.Dict:
         """What an agent sees, as the game has it, by key."""
         if agent_id not in self._game_spaces:
-            found: Any = self._party.faces[agent_id][0].space
+            found: Any = self._env.observation_space(agent_id)
             if self._only is not None:
                 found = spaces.Dict([(self._only, found)])
             self._game_spaces[agent_id] = found
@@ -46,9 +46,9 @@ class GameEnv(GodotMultiAgentEnv):
             self._plain_spaces[agent_id] = plain_space(self.game_space(agent_id))
         return self._plain_spaces[agent_id]
 
-    def actions_of(self, agent_id: str) -> tuple[Action, ...]:
+    def actions_of(self, agent_id: str) -> tuple[ActionSpec, ...]:
         """An agent's actions, in the game's order."""
-        return self._party.faces[agent_id][1].actions
+        return self._env.codecs[agent_id].action.actions
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -57,7 +57,7 @@ class GameEnv(GodotMultiAgentEnv):
         seen, infos = super().reset(seed=seed, options=options)
         return self._plain(seen), infos
 
-    def step(self, action_dict: dict[str, Any]) -> Results:
+    def step(self, action_dict: dict[str, Any]) -> MultiAgentStep:
         """One action of every agent."""
         seen, rewards, terminated, truncated, infos = super().step(action_dict)
         return self._plain(seen), rewards, terminated, truncated, infos
@@ -67,8 +67,8 @@ class GameEnv(GodotMultiAgentEnv):
             seen = {agent: {self._only: each} for agent, each in seen.items()}
         return {agent: plain(self.game_space(agent), each) for agent, each in seen.items()}
 
-    def _learn_names(self) -> None:
-        super()._learn_names()
+    def _update_agents(self) -> None:
+        super()._update_agents()
         if len(self.observation_spaces or {}) != len(self._plain_spaces):
             self.observation_spaces = {
                 agent: self.get_observation_space(agent) for agent in self.possible_agents

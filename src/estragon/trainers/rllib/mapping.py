@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from estragon.envs.policies import policy_of
+from estragon.envs.pettingzoo_env import policy_of
 from estragon.support.errors import UserError
 
 

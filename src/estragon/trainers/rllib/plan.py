@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from estragon.envs.launch import Launch
-from estragon.envs.policies import policy_of
+from estragon.envs.pettingzoo_env import policy_of
 from estragon.support.errors import UserError
 from estragon.trainers.rllib.algorithms import Algorithm, algorithm_of
 from estragon.trainers.rllib.checkpoint import Checkpoint
@@ -55,7 +55,7 @@ class Plan:
     @property
     def by_hand(self) -> bool:
         """Whether somebody else starts the game."""
-        return launch_of(self.game).by_hand
+        return launch_of(self.game).from_editor
 
 
 def plan_of(options: RllibSettings) -> Plan:
@@ -70,7 +70,7 @@ def plan_of(options: RllibSettings) -> Plan:
     settings, model = _numbers(options, algorithm, said, source)
     game = _game(options, said)
     runners = _first(options.num_workers, settings.pop("num_env_runners", None), RUNNERS)
-    if launch_of(game).by_hand and runners:
+    if launch_of(game).from_editor and runners:
         runners = 0
         print("one game in the editor: no env runners of their own", file=sys.stderr)
     if not isinstance(runners, int) or runners < 0:

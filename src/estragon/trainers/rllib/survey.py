@@ -6,7 +6,7 @@ from typing import Any
 
 from gymnasium import spaces
 
-from estragon.envs.spaces import Action
+from estragon.envs.spaces import ActionSpec
 from estragon.support.errors import UserError
 from estragon.trainers.rllib.env import GameEnv
 from estragon.trainers.rllib.sight import plain_space
@@ -53,5 +53,5 @@ def survey(env: GameEnv, policy_of: Callable[..., str]) -> dict[str, Role]:
     return found
 
 
-def _action(action: Action) -> tuple[str, str, int]:
+def _action(action: ActionSpec) -> tuple[str, str, int]:
     return action.key, action.kind, action.size

@@ -1,0 +1,352 @@
+"""The games of one environment: started together, stepped together, restarted when lost."""
+
+import contextlib
+import os
+import re
+import socket
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from estragon.envs.connection import GameConnection, GameLostError, HandshakeServer, listen
+from estragon.envs.launch import GameProgram, Launch
+from estragon.envs.spaces import is_image
+from estragon.envs.wire import (
+    LEFT,
+    TRUNCATED,
+    AgentTable,
+    EnvInfo,
+    Observations,
+    StepResult,
+)
+from estragon.godot.display import display, has_display
+from estragon.godot.process import GodotError, RestartBudget, SupervisedProcess
+from estragon.support.errors import UserError
+
+MAX_SEED = 2**32
+# What Godot logs when an image is read without a renderer; our addon's sensors check first.
+NO_RENDERER = re.compile(
+    rb"rendering/dummy/storage/texture_storage"
+    rb"|(?:a camera sensor needs|no pictures without) a renderer"
+)
+NO_RENDERER_GRACE_SEC = 2.0
+
+_needed_rendering: set[tuple[object, ...]] = set()
+"""What needed rendering once in this process: it is rendered at once the next time."""
+
+
+class _NeedsRenderingError(GodotError):
+    """A game that needs rendering was started without."""
+
+
+class GamePool:
+    """Games that wait for actions; none of them outlives this object."""
+
+    def __init__(self, launch: Launch) -> None:
+        """Start all games, and wait for their handshakes."""
+        self.launch = launch
+        self.restarts = 0
+        self.games: list[GameConnection] = []
+        self._seed = launch.seed
+        self._budget = RestartBudget(launch.restarts, launch.restart_window_sec)
+        self._lost: dict[int, GameLostError] = {}
+        # The finalizer must not hold a reference to this object.
+        self._resources = contextlib.ExitStack()
+        self._finalizer = weakref.finalize(self, _close, self.games, self._resources, os.getpid())
+        try:
+            self._program = None if launch.from_editor else GameProgram(launch)
+            self._log_folder, self._advice = self._make_log_folder()
+            self._env = dict(os.environ)
+            self._draws = False
+            if self._program is not None and _renders_at_once(launch):
+                self._enable_rendering()
+            try:
+                self._start_all()
+            except _NeedsRenderingError:
+                self._enable_rendering()
+                self._start_all()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        """The pool, closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    @property
+    def tables(self) -> list[AgentTable]:
+        """The agents that are playing, game by game."""
+        return [game.table for game in self.games]
+
+    @property
+    def encoding(self) -> str:
+        """The encoding the games speak: binary1 or json."""
+        return self.games[0].wire.encoding
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was noticed when the project was imported."""
+        return [] if self._program is None else self._program.warnings
+
+    def reset(self, seed: int | None = None) -> list[StepResult]:
+        """Start new episodes in all games; with a seed, its first ones."""
+        self._check_open()
+        if seed is not None:
+            self._seed = seed % MAX_SEED
+        for index, game in enumerate(self.games):
+            try:
+                if game.is_waiting:
+                    game.receive()  # of a step that was interrupted
+                game.send_reset(None if seed is None else (self._seed + index) % MAX_SEED)
+            except GameLostError as error:
+                self._lost[index] = error
+        return self.receive(reset=True)
+
+    def send(self, actions: Sequence[np.ndarray]) -> None:
+        """Send every game its actions: float32, agent by agent, key by key."""
+        self._check_open()
+        for game in self.games:
+            if game.is_waiting:
+                raise UserError("the last step was interrupted: call reset first")
+        for index, (game, values) in enumerate(zip(self.games, actions, strict=True)):
+            try:
+                game.send_actions(values)
+            except GameLostError as error:
+                self._lost[index] = error
+
+    def receive(self, *, reset: bool = False) -> list[StepResult]:
+        """The answers, game by game; lost games have been restarted."""
+        results: list[StepResult] = []
+        for index, game in enumerate(self.games):
+            try:
+                if self._lost and (error := self._lost.pop(index, None)):
+                    raise error
+                results.append(game.receive())
+            except GameLostError as error:
+                results.append(self._restart(index, error, reset=reset))
+        return results
+
+    def call(self, method: str) -> list[Any]:
+        """Call a method of all agents; returns what it returned, agent by agent."""
+        self._check_open()
+        return [value for game in self.games for value in game.call(method)]
+
+    def close(self) -> None:
+        """Stop all games."""
+        self._finalizer()
+
+    def _check_open(self) -> None:
+        if not self._finalizer.alive:
+            raise UserError("the environment is closed; make a new one")
+
+    def _start_all(self) -> None:
+        launch = self.launch
+        starts = [self._start(index, launch.seed + index) for index in range(launch.n_parallel)]
+        try:
+            for listener, process in starts:
+                self.games.append(self._connect(listener, process))
+        except BaseException as error:
+            for game in self.games:
+                game.kill()
+            self.games.clear()
+            for listener, process in starts:
+                listener.close()
+                if process is not None:
+                    process.stop(grace_sec=0.0)
+                    if isinstance(error, _NeedsRenderingError):
+                        process.log_file.unlink()
+            raise
+
+    def _restart(self, index: int, error: GameLostError, *, reset: bool) -> StepResult:
+        """Restart a lost game: its agents leave, and new ones join."""
+        lost = self.games[index]
+        reason: GodotError = error
+        while True:
+            if self._may_enable_rendering and _lacks_renderer(lost.process):
+                self._enable_rendering()
+            self._budget.spend(reason)
+            self.restarts += 1
+            # Other episodes than those it has already played.
+            seed = (self._seed + index + self.launch.n_parallel * self.restarts) % MAX_SEED
+            try:
+                lost.kill()
+                listener, process = self._start(index, seed)
+                game = self._connect(listener, process)
+                self.games[index] = game
+                game.send_reset(seed)
+                first = game.receive()
+            except _NeedsRenderingError as again:
+                self._enable_rendering()
+                reason = again
+            except GodotError as again:
+                reason = again
+            else:
+                return first if reset else _after_restart(lost.table, first, str(error))
+
+    def _start(self, index: int, seed: int) -> tuple[socket.socket, SupervisedProcess | None]:
+        listener = listen(self.launch.port_of(index))
+        if self._program is None:
+            return listener, None
+        try:
+            if self._draws and not has_display(self._env):
+                self._env = self._resources.enter_context(display())  # the last one was killed
+            return listener, self._program.start(
+                index,
+                listener.getsockname()[1],
+                seed % MAX_SEED,
+                self._log_folder,
+                self._env,
+                self._advice,
+                draws=self._draws,
+            )
+        except BaseException:
+            listener.close()
+            raise
+
+    def _connect(
+        self, listener: socket.socket, process: SupervisedProcess | None
+    ) -> GameConnection:
+        launch = self.launch
+        name = f"the game on port {listener.getsockname()[1]}"
+        hint = self._program.sync_hint if self._program else ""
+        with contextlib.ExitStack() as on_error:
+            if process is not None:
+                on_error.callback(process.stop, grace_sec=0.0)
+            with listener:
+                server = HandshakeServer(listener, launch.encoding, hint)
+                channel, info = server.wait(
+                    launch.start_timeout_sec, process, self._renderer_check(process)
+                )
+            on_error.callback(channel.close)
+            if self._may_enable_rendering and _has_images(info):
+                raise _NeedsRenderingError(f"{name} observes images, but does not render")
+            game = GameConnection(
+                channel, info, process, name=name, step_timeout_sec=launch.step_timeout_sec
+            )
+            on_error.pop_all()
+            return game
+
+    @property
+    def _may_enable_rendering(self) -> bool:
+        return self._program is not None and not self._draws and self.launch.draws is None
+
+    def _enable_rendering(self) -> None:
+        """Start games on a display from now on."""
+        self._draws = True
+        if not self.launch.show_window:
+            _needed_rendering.add(_launch_key(self.launch))
+        self._env = self._resources.enter_context(display())
+
+    def _renderer_check(self, process: SupervisedProcess | None) -> Callable[[], None]:
+        """Raises if a game fails to read an image, and then does not finish the handshake."""
+        failed_at: float | None = None
+
+        def check() -> None:
+            nonlocal failed_at
+            if not self._may_enable_rendering:
+                return
+            if failed_at is None and _lacks_renderer(process):
+                failed_at = time.monotonic()
+            if failed_at is not None:
+                exited = process is None or process.status is not None
+                if exited or time.monotonic() - failed_at > NO_RENDERER_GRACE_SEC:
+                    raise _NeedsRenderingError("the game cannot start without rendering")
+
+        return check
+
+    def _make_log_folder(self) -> tuple[Path, str]:
+        if self.launch.log_folder is not None:
+            folder = Path(os.fspath(self.launch.log_folder))
+            return folder, f"the full logs are in {folder}"
+        temporary = tempfile.TemporaryDirectory(prefix="estragon-")
+        return Path(self._resources.enter_context(temporary)), "log_folder=… keeps the full log"
+
+
+class PoolProperties:
+    """What every environment says about its games."""
+
+    _pool: GamePool
+
+    @property
+    def encoding(self) -> str:
+        """The encoding the games speak: binary1, or json with an older addon."""
+        return self._pool.encoding
+
+    @property
+    def restarts(self) -> int:
+        """How many times a game was lost and restarted."""
+        return self._pool.restarts
+
+
+def _after_restart(before: AgentTable, first: StepResult, reason: str) -> StepResult:
+    """A result in which every episode is truncated, and the new game's agents join."""
+    table = before.extend(first.table.agents)
+    gone = len(before)
+    values = np.zeros(int(before.obs_offsets[-1]), np.float32)
+    images = np.zeros(int(before.image_offsets[-1]), np.uint8)
+    masks = None
+    if first.masks is not None:
+        masks = np.concatenate([np.ones(int(before.mask_offsets[-1]), np.uint8), first.masks])
+    return StepResult(
+        table=table,
+        num_joined=len(first.table),
+        rewards=np.concatenate([np.zeros(gone, np.float32), first.rewards]),
+        flags=np.concatenate([np.full(gone, TRUNCATED | LEFT, np.uint8), first.flags & LEFT]),
+        obs=Observations(
+            table,
+            np.concatenate([values, first.obs.values]),
+            np.concatenate([images, first.obs.images]),
+        ),
+        masks=masks,
+        infos=[{"game_lost": reason} for _ in range(gone)]
+        + [first.info(row) for row in range(len(first.table))],
+        lost_reason=reason,
+    )
+
+
+def _renders_at_once(launch: Launch) -> bool:
+    if launch.show_window or launch.draws is not None:
+        return launch.show_window or bool(launch.draws)
+    return _launch_key(launch) in _needed_rendering
+
+
+def _launch_key(launch: Launch) -> tuple[object, ...]:
+    arguments = tuple(sorted((key, str(value)) for key, value in launch.arguments.items()))
+    return str(launch.env_path), launch.scene, arguments
+
+
+def _has_images(info: EnvInfo) -> bool:
+    spaces = info.observation_space
+    each = spaces if isinstance(spaces, list) else [spaces]
+    return any(
+        is_image(key, text)
+        for space in each
+        if isinstance(space, dict)
+        for key, text in space.items()
+    )
+
+
+def _lacks_renderer(process: SupervisedProcess | None) -> bool:
+    return process is not None and NO_RENDERER.search(process.log_file.read_bytes()) is not None
+
+
+def _close(games: list[GameConnection], resources: contextlib.ExitStack, owner: int) -> None:
+    """Close all games together, then what they were started with."""
+    if os.getpid() != owner:
+        return  # a fork of the trainer exits, not the trainer
+    try:
+        for game in games:
+            game.request_quit()
+        for game in games:
+            game.close()
+    finally:
+        resources.close()

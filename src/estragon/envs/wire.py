@@ -1,0 +1,363 @@
+"""The interface of every wire, and the message types that all of them share.
+
+A wire turns resets and actions into messages for a game, and the game's answers into `StepResult`s;
+`godot.channel` carries the bytes. To add a wire: subclass `Wire`, add it to `WIRES` in
+`connection.py`, and offer its encoding in the handshake. The environments only see `StepResult`s.
+"""
+
+import abc
+import dataclasses
+import functools
+import math
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+import numpy as np
+
+from estragon.envs.spaces import AgentSpaces, SpaceError, read_spaces
+from estragon.godot.channel import LENGTH
+from estragon.godot.process import GodotError
+
+BINARY, JSON = "binary1", "json"
+"""The encodings that are spoken."""
+MAX_AGENTS = 65_536
+MAX_DEPTH = 32
+SHARED_POLICY = "shared_policy"
+TERMINATED, TRUNCATED, HAS_FINAL_OBS, LEFT = 1, 2, 4, 8
+"""The flags of an agent in a `StepResult`."""
+ENDED = TERMINATED | TRUNCATED
+NESTED = (dict, list)
+Infos = list[dict[str, Any]]
+
+
+class BadMessageError(Exception):
+    """A message that violates the protocol; says how."""
+
+
+class Agent(NamedTuple):
+    """One agent of a game."""
+
+    id: int
+    policy: str
+    spaces: AgentSpaces
+
+    @property
+    def name(self) -> str:
+        """Its name in multi-agent environments, such as shared_policy:3."""
+        return f"{self.policy}:{self.id}"
+
+
+class AgentTable:
+    """Agents in the order of a message's rows, and where each one's part of an array starts.
+
+    Offsets are (agents + 1,) int64; the last one is the size of the whole array. Immutable.
+    """
+
+    def __init__(self, agents: tuple[Agent, ...]) -> None:
+        self.agents = agents
+
+    def __len__(self) -> int:
+        """The number of agents."""
+        return len(self.agents)
+
+    @functools.cached_property
+    def spaces(self) -> AgentSpaces | None:
+        """The spaces of all agents, if they are the same for all."""
+        found = {agent.spaces for agent in self.agents}
+        return found.pop() if len(found) == 1 else None
+
+    @functools.cached_property
+    def obs_offsets(self) -> np.ndarray:
+        """In the values of observations."""
+        return _offsets([agent.spaces.obs_size for agent in self.agents])
+
+    @functools.cached_property
+    def image_offsets(self) -> np.ndarray:
+        """In the images."""
+        return _offsets([agent.spaces.image_size for agent in self.agents])
+
+    @functools.cached_property
+    def action_offsets(self) -> np.ndarray:
+        """In the actions."""
+        return _offsets([agent.spaces.action_size for agent in self.agents])
+
+    @functools.cached_property
+    def mask_offsets(self) -> np.ndarray:
+        """In the action masks."""
+        return _offsets([agent.spaces.mask_size for agent in self.agents])
+
+    def select(self, rows: np.ndarray) -> "AgentTable":
+        """The agents in these rows."""
+        return AgentTable(tuple(self.agents[row] for row in rows))
+
+    def extend(self, agents: tuple[Agent, ...]) -> "AgentTable":
+        """With these agents at the end."""
+        return AgentTable(self.agents + agents) if agents else self
+
+    def describe(self, row: int | np.integer[Any]) -> str:
+        """An agent's name in error messages."""
+        agent = self.agents[row]
+        return f"agent {agent.id} ({agent.policy})"
+
+
+def _offsets(sizes: list[int]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+@dataclasses.dataclass(slots=True)
+class Observations:
+    """Observations of the agents of a table, flat: agent by agent, key by key."""
+
+    table: AgentTable
+    values: np.ndarray
+    """float32, everything but images."""
+    images: np.ndarray
+    """uint8."""
+
+    def row(self, index: int | np.integer[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Values and images of one agent."""
+        table = self.table
+        return (
+            self.values[table.obs_offsets[index] : table.obs_offsets[index + 1]],
+            self.images[table.image_offsets[index] : table.image_offsets[index + 1]],
+        )
+
+    def by_key(self, index: int | np.integer[Any]) -> dict[str, np.ndarray]:
+        """The observation of one agent."""
+        return self.table.agents[index].spaces.split(*self.row(index))
+
+    def check(self, what: str) -> None:
+        """Raise BadMessageError for NaN and infinity."""
+        values, table = self.values, self.table
+        # A finite sum of squares has finite terms, and is twice as fast as isfinite().all().
+        if not math.isfinite(np.vdot(values, values)):
+            for place in np.flatnonzero(~np.isfinite(values)):
+                row = int(np.searchsorted(table.obs_offsets, place, side="right")) - 1
+                within = place - table.obs_offsets[row]
+                for spec, start in table.agents[row].spaces.obs_offsets:
+                    if spec.kind != "image" and start <= within < start + spec.size:
+                        raise BadMessageError(
+                            f"{what} '{spec.key}'[{within - start}] of {table.describe(row)} "
+                            f"is {values[place]}"
+                        )
+
+
+@dataclasses.dataclass(slots=True)
+class StepResult:
+    """A game's answer to a reset or to actions; joined agents are the last rows."""
+
+    table: AgentTable
+    num_joined: int
+    rewards: np.ndarray
+    """(rows,) float32."""
+    flags: np.ndarray
+    """(rows,) uint8: TERMINATED, TRUNCATED, HAS_FINAL_OBS, LEFT."""
+    obs: Observations
+    final_obs: Observations | None = None
+    """Of the rows with HAS_FINAL_OBS."""
+    masks: np.ndarray | None = None
+    """uint8, agent by agent, choice by choice of the masked actions."""
+    infos: Infos | None = None
+    """One per row, if there are any; read-only, because the same list may be returned again."""
+    uneventful: bool = False
+    """Whether it is known that no episode ended, and that no agent left or joined."""
+    lost_reason: str = ""
+    """Why the game was restarted, if it was: its agents left, and new ones joined."""
+
+    def agents_changed(self) -> bool:
+        """Whether an agent left or joined."""
+        return not self.uneventful and (self.num_joined > 0 or bool((self.flags & LEFT).any()))
+
+    def remaining(self) -> np.ndarray:
+        """The rows of agents that have not left."""
+        return np.flatnonzero(self.flags & LEFT == 0)
+
+    def next_table(self) -> AgentTable:
+        """The agents of the next step."""
+        rows = self.remaining()
+        return self.table if len(rows) == len(self.table) else self.table.select(rows)
+
+    def mask(self, row: int | np.integer[Any]) -> np.ndarray:
+        """(mask_size,) uint8: the mask of one agent; all ones if the game sent none."""
+        offsets = self.table.mask_offsets
+        if self.masks is None:
+            return np.ones(int(offsets[row + 1] - offsets[row]), np.uint8)
+        return self.masks[offsets[row] : offsets[row + 1]]
+
+    def info(self, row: int | np.integer[Any]) -> dict[str, Any]:
+        """A copy of the info of one agent."""
+        return dict(self.infos[row]) if self.infos else {}
+
+    def check(self) -> None:
+        """Raise BadMessageError for NaN and infinity."""
+        rewards = self.rewards
+        if not math.isfinite(np.vdot(rewards, rewards)):
+            for row in np.flatnonzero(~np.isfinite(rewards)):
+                raise BadMessageError(f"reward of {self.table.describe(row)} is {rewards[row]}")
+        self.obs.check("observation")
+        if self.final_obs is not None:
+            self.final_obs.check("terminal observation")
+
+
+class Wire(abc.ABC):
+    """Encodes what one game is told, and decodes its answers. Messages include their length."""
+
+    encoding: ClassVar[str]
+
+    def __init__(self, table: AgentTable) -> None:
+        self.table = table
+        """The agents that are playing now."""
+
+    @abc.abstractmethod
+    def encode_reset(self, seed: int | None) -> bytes:
+        """A request for new episodes."""
+
+    @abc.abstractmethod
+    def encode_actions(self, actions: np.ndarray) -> bytes | bytearray:
+        """The actions of all agents: float32, agent by agent, key by key."""
+
+    @abc.abstractmethod
+    def decode(self, frame: bytearray, *, reset: bool) -> StepResult:
+        """The answer to a reset, or to actions; updates `table`."""
+
+    def encode_call(self, method: str) -> bytes:
+        """A call of a method of the game's agents."""
+        return framed({"type": "call", "method": method})
+
+    def decode_call(self, frame: bytearray) -> list[Any]:
+        """What the method returned, agent by agent."""
+        reply: CallReply = decode_json(CALL_REPLY, frame)
+        check_depth(reply.returns)
+        return reply.returns
+
+    def encode_close(self) -> bytes:
+        """A request to quit."""
+        return framed({"type": "close"})
+
+
+class InfoDecoder:
+    """Decodes the infos of a step; most steps repeat those of the step before."""
+
+    def __init__(self) -> None:
+        self._text: bytes | None = None
+        self._infos: Infos | None = None
+
+    def decode(self, text: bytes, rows: int, *, reuse: bool) -> Infos | None:
+        """One info per agent, or None if all are empty.
+
+        Args:
+            text: JSON.
+            rows: the number of agents.
+            reuse: return the very list of the last step if the text is the same.
+        """
+        if reuse and text == self._text:
+            return self._infos
+        infos: Infos | None = decode_json(INFOS, text)
+        infos = infos if infos and any(infos) else None
+        if infos and len(infos) != rows:
+            raise BadMessageError(f"{len(infos)} infos for {rows} agents")
+        for info in infos or []:
+            for value in info.values():
+                if type(value) in NESTED:
+                    check_depth(value, MAX_DEPTH - 2)
+        if reuse:
+            self._text, self._infos = text, infos
+        return infos
+
+
+class EnvInfo(msgspec.Struct, tag_field="type", tag="env_info"):
+    """A game's answer to the handshake; older games send one space for all agents, and no names."""
+
+    observation_space: list[Any] | dict[str, Any]
+    action_space: list[Any] | dict[str, Any]
+    n_agents: int | None = None
+    agent_policy_names: list[str] | None = None
+    encoding: str | None = None
+    agent_ids: list[int] | None = None
+    action_mask: list[dict[str, int]] | None = None
+
+
+class CallReply(msgspec.Struct, tag_field="type", tag="call"):
+    """What a method returned, agent by agent."""
+
+    returns: list[Any]
+
+
+CALL_REPLY = msgspec.json.Decoder(CallReply)
+INFOS = msgspec.json.Decoder(Infos | None)
+
+
+def handshake(encoding: str) -> bytes:
+    """The first two messages to a game; older games ignore the encodings that are offered."""
+    offered = {"encodings": [encoding]} if encoding != JSON else {}
+    hello = {"type": "handshake", "major_version": "0", "minor_version": "7"} | offered
+    return framed(hello) + framed({"type": "env_info"})
+
+
+def framed(message: dict[str, Any]) -> bytes:
+    """A JSON message, after its length."""
+    text = msgspec.json.encode(message)
+    return LENGTH.pack(len(text)) + text
+
+
+def decode_json(decoder: msgspec.json.Decoder[Any], data: bytes | bytearray | memoryview) -> Any:
+    """Decode one JSON message, or raise BadMessageError."""
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadMessageError(f"{error} in {bytes(data[:120])!r}") from error
+
+
+def check_depth(value: Any, left: int = MAX_DEPTH) -> None:
+    """Raise BadMessageError for JSON that is nested too deeply."""
+    if type(value) in NESTED:
+        if left == 0:
+            raise BadMessageError(f"JSON nested more than {MAX_DEPTH} deep")
+        for inner in value.values() if isinstance(value, dict) else value:
+            check_depth(inner, left - 1)
+
+
+def read_agents(info: EnvInfo) -> AgentTable:
+    """The agents of a game; raises SpaceError or GodotError if the description is invalid."""
+    observed, done = info.observation_space, info.action_space
+    counts = {len(space) for space in (observed, done) if isinstance(space, list)}
+    if info.n_agents is not None:
+        counts.add(info.n_agents)
+    if not counts:
+        raise GodotError("env_info does not say how many agents there are (n_agents)")
+    if len(counts) > 1:
+        raise GodotError(f"env_info describes {' and '.join(map(str, sorted(counts)))} agents")
+    count = counts.pop()
+    if count == 0:
+        raise GodotError("it has no agents: no AIController in the scene is in the group AGENT")
+    if not 0 < count <= MAX_AGENTS:
+        raise GodotError(f"it has {count} agents, expected at most {MAX_AGENTS}")
+    ids = _per_agent(count, "agent_ids", info.agent_ids, list(range(count)))
+    masks = _per_agent(count, "action_mask", info.action_mask, [{}] * count)
+    names = info.agent_policy_names or None
+    policies = _per_agent(count, "agent_policy_names", names, [SHARED_POLICY] * count)
+    if len(set(ids)) < count or min(ids) < 0:
+        raise GodotError(f"agent_ids must be different and not negative, got {ids}")
+    agents: list[Agent] = []
+    for row in range(count):
+        try:
+            spaces = read_spaces(
+                observed[row] if isinstance(observed, list) else observed,
+                done[row] if isinstance(done, list) else done,
+                masks[row],
+                trusted_images=info.encoding is not None,
+            )
+        except SpaceError as error:
+            raise SpaceError(f"agent {ids[row]}: {error}") from error
+        if agents and agents[-1].spaces == spaces:
+            spaces = agents[-1].spaces  # the same object, to share what is cached in it
+        agents.append(Agent(ids[row], policies[row], spaces))
+    return AgentTable(tuple(agents))
+
+
+def _per_agent(count: int, what: str, given: list[Any] | None, default: list[Any]) -> list[Any]:
+    if given is None:
+        return default
+    if len(given) != count:
+        raise GodotError(f"it has {count} agents, but {len(given)} {what}")
+    return given

@@ -6,8 +6,7 @@ import sys
 import time
 
 from estragon.support.errors import UserError
-from estragon.trainers.episodes import Episodes
-from estragon.trainers.metric_lines import iteration_metric, line_of, without_nan
+from estragon.trainers.metrics import Episodes, iteration_metric, line_of, without_nan
 
 STEPS, EPISODES, LENGTH = 1_000, 20, 50
 POLICY = "shared_policy"

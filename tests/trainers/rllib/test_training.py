@@ -193,7 +193,7 @@ def test_a_controllers_folder(folder: Path, game: Game, capsys: pytest.CaptureFi
     assert json.loads(lines[-1])["policies"]["one"]["completed_episodes"] > 0
     saved = sorted(path.name for path in run_folder(folder, "My Run_1").glob("checkpoint_*"))
     assert "checkpoint_000002" in saved
-    assert f"{saved[-1]} goes on (--restore)" in capsys.readouterr().out
+    assert f"{saved[-1]}\n" in capsys.readouterr().out.partition("--restore ")[2]
 
 
 def _stop_later(home: Path) -> None:

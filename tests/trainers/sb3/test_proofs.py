@@ -14,7 +14,7 @@ from stable_baselines3 import DQN
 
 from estragon.envs.sb3_env import GodotVecEnv
 from estragon.support import paths
-from estragon.trainers.episodes import mean
+from estragon.trainers.metrics import mean
 from tests.prove import Recorder, run_folder
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "stable_baselines3_training_script.py"

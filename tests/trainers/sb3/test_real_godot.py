@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from estragon.support import paths
-from estragon.trainers.episodes import mean
+from estragon.trainers.metrics import mean
 from tests.envs.test_lost_games import assert_gone
 from tests.trainers.sb3.staging import manifest, model_path, train
 

@@ -64,7 +64,7 @@ def test_every_algorithm_trains_saves_and_goes_on(
     assert second.num_timesteps == 128
     assert second._n_updates > first._n_updates
     assert manifest(folder, "experiment_2")["algorithm"] == algo
-    assert "going on at 64 steps" in capsys.readouterr().err
+    assert "resuming at 64 steps" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", CHANGED)

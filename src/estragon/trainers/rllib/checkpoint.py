@@ -6,6 +6,7 @@ of `estragon.pt`.
 """
 
 import contextlib
+import dataclasses
 import io
 import pickle
 import re
@@ -21,6 +22,7 @@ import torch
 
 from estragon.support.errors import UserError
 from estragon.support.files import cannot_write, check_archive, write_whole
+from estragon.trainers.run import Counters
 
 ABOUT, STATE = "estragon.json", "estragon.pt"
 OF_RLLIB = "rllib_checkpoint.json"
@@ -52,6 +54,10 @@ class About(msgspec.Struct, frozen=True):
     models: dict[str, dict[str, Any]] = {}
     """By policy, what differs from `model`."""
     format: int = 1
+
+    def counters(self) -> Counters:
+        """The totals to continue from."""
+        return Counters(**{f.name: getattr(self, f.name) for f in dataclasses.fields(Counters)})
 
 
 class Checkpoint:

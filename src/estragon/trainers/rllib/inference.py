@@ -1,7 +1,6 @@
 """A trained checkpoint at play."""
 
 import contextlib
-import sys
 from typing import Any
 
 import numpy as np
@@ -9,13 +8,13 @@ import numpy as np
 from estragon.support.interrupts import STOP_SIGNALS, deferred_interrupts
 from estragon.support.progress import Progress
 from estragon.trainers.controller import Controller
-from estragon.trainers.episodes import Episodes
+from estragon.trainers.metrics import Episodes
 from estragon.trainers.rllib.env import GameEnv
-from estragon.trainers.rllib.learner import check_roles
 from estragon.trainers.rllib.plan import STEPS, Plan
 from estragon.trainers.rllib.player import Player, players_of
 from estragon.trainers.rllib.ray_session import be_quiet
 from estragon.trainers.rllib.survey import survey
+from estragon.trainers.rllib.training import check_roles
 
 
 def play(plan: Plan) -> int:
@@ -36,7 +35,7 @@ def play(plan: Plan) -> int:
                 table.step()
                 progress.update(table.steps, steps, " steps")
     for policy in sorted(players):
-        _tell(policy, table.ended.get(policy, Episodes()))
+        print(f"{policy}: {table.ended.get(policy, Episodes()).summary()}")
     if plan.options.onnx_export_path is not None:
         from estragon.trainers.rllib.onnx_export import export_checkpoint
 
@@ -75,15 +74,3 @@ class Table:
         going_on = {agent: seen[agent] for agent in seen if agent in self._so_far}
         self._seen = going_on | self._game.begun
         self.steps += len(rewards)
-
-
-def _tell(policy: str, episodes: Episodes) -> None:
-    if not episodes:
-        print(f"{policy}: no episode ended", file=sys.stderr)
-        return
-    means = "".join(f", {key} {value:.3f}" for key, value in episodes.custom_means().items())
-    print(
-        f"{policy}: {len(episodes)} episodes: reward {episodes.reward_mean:.3f} "
-        f"({episodes.reward_min:.3f} to {episodes.reward_max:.3f}), "
-        f"length {episodes.length_mean:.1f}{means}"
-    )

@@ -14,19 +14,10 @@ from estragon.trainers.rllib.checkpoint import Checkpoint
 from estragon.trainers.rllib.config_file import OLD_NAMES, FileConfig, read_config_file
 from estragon.trainers.rllib.mapping import OneForAll
 from estragon.trainers.rllib.settings import RllibSettings
+from estragon.trainers.run import Limits
 
 STEPS, RUNNERS, EVERY = 1_000_000, 2, 20
 LAYERS = (64, 64)
-
-
-@dataclasses.dataclass(frozen=True)
-class Stop:
-    """When a run is over; None: that does not end it."""
-
-    timesteps: int | None = None
-    seconds: float | None = None
-    iterations: int | None = None
-    reward: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +31,7 @@ class Plan:
     game: dict[str, Any]
     """Options of the environment."""
     runners: int
-    stop: Stop
+    stop: Limits
     name: str
     seed: int
     checkpoint_every: int
@@ -127,24 +118,24 @@ def _mapping(said: FileConfig) -> Callable[..., str]:
     return OneForAll(next(iter(said.policies))) if len(said.policies) == 1 else policy_of
 
 
-def _stop(options: RllibSettings, said: FileConfig) -> Stop:
+def _stop(options: RllibSettings, said: FileConfig) -> Limits:
     """The mode decides if there is one; else every limit that was given."""
     steps = _first(options.timesteps, said.stop.get("timesteps"), None)
     seconds = _first(options.time_seconds, said.stop.get("seconds"), None)
     others = {key: said.stop.get(key) for key in ("iterations", "reward")}
     match options.stop_mode:
         case "none":
-            return Stop()
+            return Limits()
         case "time_seconds":
             if seconds is not None:
-                return Stop(seconds=seconds, reward=others["reward"])
+                return Limits(seconds=seconds, reward=others["reward"])
             print("stop_mode time_seconds: no time is given, so steps count", file=sys.stderr)
-            return Stop(timesteps=int(steps or STEPS), reward=others["reward"])
+            return Limits(timesteps=int(steps or STEPS), reward=others["reward"])
         case "timesteps":
-            return Stop(timesteps=int(steps or STEPS), reward=others["reward"])
+            return Limits(timesteps=int(steps or STEPS), reward=others["reward"])
     if steps is None and seconds is None and others["iterations"] is None:
         steps = STEPS
-    return Stop(
+    return Limits(
         None if steps is None else int(steps),
         seconds,
         None if others["iterations"] is None else int(others["iterations"]),

@@ -15,7 +15,7 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
-from estragon.trainers.episodes import Episodes
+from estragon.trainers.metrics import Episodes
 from estragon.trainers.rllib.env import GameEnv
 
 ENDED, GAME_STEPS = "ended_episodes", "game_steps"

@@ -1,66 +1,85 @@
-"""A whole run of training, from the first game to the checkpoint on the disk."""
+"""`estragon train rllib`: an RLlib algorithm and its games as the learner of a run."""
 
 import contextlib
 import dataclasses
-import shutil
 import sys
-import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import ray
-import torch
+from ray.rllib.utils.metrics.metrics_logger import MetricsLogger
 from torch.utils.tensorboard import SummaryWriter
 
-from estragon import __version__
-from estragon.support.errors import INTERRUPTED, UserError
-from estragon.support.files import ensure_writable
-from estragon.support.interrupts import STOP_SIGNALS, deferred_interrupts
-from estragon.support.progress import Progress
-from estragon.trainers.controller import Controller, RunRecord
-from estragon.trainers.metric_lines import Metrics, iteration_metric
+from estragon.support.errors import UserError
+from estragon.support.runs import RunFolder
+from estragon.trainers.controller import Controller
+from estragon.trainers.rllib import checkpoint
+from estragon.trainers.rllib.build import build, model_of
+from estragon.trainers.rllib.checkpoint import About, Checkpoint
 from estragon.trainers.rllib.env import GameEnv, keep_waiting, let_go
-from estragon.trainers.rllib.learner import Learner
-from estragon.trainers.rllib.plan import Plan
-from estragon.trainers.rllib.ray_session import ray_session
-from estragon.trainers.rllib.runner import episodes_of
-from estragon.trainers.rllib.stats import learner_stats
+from estragon.trainers.rllib.plan import Plan, plain_settings
+from estragon.trainers.rllib.ray_session import be_quiet, ray_session
+from estragon.trainers.rllib.runner import episodes_of, steps_of
 from estragon.trainers.rllib.survey import Role, survey
-from estragon.trainers.run_folder import TrainerRun
+from estragon.trainers.run import (
+    GAME_LOGS,
+    Counters,
+    Run,
+    describe_run,
+    new_run_folder,
+    warn,
+)
 from estragon.trainers.settings import choose_device, use_one_thread
-from estragon.trainers.spaces import to_plain
+from estragon.trainers.spaces import describe, from_plain, to_plain
 
-TELL_EVERY_SEC = 10.0
 SPARE_CPUS = 2
-IN_VAIN = 3
-"""Iterations in a row without a step, after which a run gives up."""
+MAX_EMPTY_ITERATIONS = 3
+"""In a row, after which a run fails."""
+SEED_STRIDE = 100_003
+STEPS = "num_env_steps_sampled_lifetime"
+ALL_MODULES = "__all_modules__"
+CONTROLLER_NAMES = {
+    "qf_loss": "vf_loss",
+    "qf_mean": "q_mean",
+    "mean_kl_loss": "kl",
+    "default_optimizer_learning_rate": "cur_lr",
+    "curr_entropy_coeff": "entropy_coeff",
+}
+"""RLlib's name → the controller's; metrics have both."""
 
 
 def train(plan: Plan) -> int:
-    """Train; 0 done or asked to stop, 1 something broke on the way, 130 interrupted."""
-    choose_device(plan.options.device)
+    """Train; 0 finished or asked to stop, 1 failed, 130 interrupted."""
+    settings = plan.options
+    choose_device(settings.device)
     use_one_thread()
-    controller = Controller(stop_file=plan.options.stop_file)
-    controller.forget_stop()
-    folder = TrainerRun.numbered(plan.options.experiment_dir, plan.name)
-    ensure_writable(folder.manifest)
-    try:
-        roles = look_around(plan)
-        with ray_session(plan.options.address, plan.runners + SPARE_CPUS):
-            logs = folder.game_logs if plan.options.address is None else None
-            learner = Learner(plan, roles, logs)
-            try:
-                return Run(plan, learner, folder, controller).run()
-            finally:
-                learner.stop()
-    finally:
-        let_go()
-        if not folder.manifest.exists():  # nothing was begun
-            shutil.rmtree(folder.path, ignore_errors=True)
+    controller = Controller(stop_file=settings.stop_file)
+    with new_run_folder(settings.experiment_dir, plan.name, controller) as folder:
+        try:
+            roles = find_roles(plan)
+            with ray_session(settings.address, plan.runners + SPARE_CPUS):
+                logs = folder.path / GAME_LOGS if settings.address is None else None
+                with contextlib.closing(Learner(plan, roles, logs)) as learner:
+                    _print_start(learner, folder)
+                    about = describe_run("rllib", settings, folder, {"ray": ray.__version__})
+                    return Run(
+                        learner,
+                        folder,
+                        controller,
+                        plan.name,
+                        limits=plan.stop,
+                        about=about | learner.describe(),
+                    ).execute()
+        finally:
+            let_go()
 
 
-def look_around(plan: Plan) -> dict[str, Role]:
-    """What the policies see and do; a game in the editor is then kept for the env runner."""
+def find_roles(plan: Plan) -> dict[str, Role]:
+    """Start a game to see what the policies observe and do.
+
+    A game in the editor is kept for the env runner.
+    """
     env = GameEnv(plan.game)
     try:
         roles = survey(env, plan.mapping)
@@ -74,238 +93,226 @@ def look_around(plan: Plan) -> dict[str, Role]:
     if plan.policies and (unknown := sorted(set(roles) - set(plan.policies))):
         raise UserError(
             f"agents are played by {', '.join(unknown)}, but there is only "
-            f"{', '.join(plan.policies)}: say who plays whom with policy_mapping_fn"
+            f"{', '.join(plan.policies)}; assign agents to policies with policy_mapping_fn"
         )
     return roles
 
 
-class Run:
-    """One run of a learner."""
+class Learner:
+    """An RLlib algorithm and its games; takes part in a `Run`."""
 
-    def __init__(
-        self, plan: Plan, learner: Learner, folder: TrainerRun, controller: Controller
-    ) -> None:
-        """Write down that it begins."""
-        self._plan, self._learner, self._folder = plan, learner, folder
-        self._controller = controller
-        about = _facts(plan, learner, folder)
-        records = [RunRecord.begin(folder.manifest, plan.name, about)]
-        if controller.is_there:
-            records.append(controller.begin_run(plan.name, about))
-        self._records = records
-        self._metrics = Metrics(records)
-        self._began = time.monotonic()
-        self._first_steps, self._first_iteration = learner.timesteps, learner.iteration
-        self._status = "finished"
-        self._lost = 0
+    resume_flag: ClassVar[str] = "--restore"
+    failures: ClassVar[tuple[type[Exception], ...]] = (
+        OSError,
+        ray.exceptions.RayError,
+        RuntimeError,
+    )
 
-    def run(self) -> int:
-        """Learn, and leave a checkpoint whatever happens."""
-        _tell_start(self._plan, self._learner, self._folder)
-        problem: UserError | None = None
-        with (
-            Progress(TELL_EVERY_SEC) as progress,
-            deferred_interrupts(progress.say, STOP_SIGNALS) as request,
-            contextlib.closing(SummaryWriter(str(self._folder.path))) as board,
-        ):
-            progress.step("training", announced=False)
-            try:
-                while not self._is_over(interrupted=request.made):
-                    self._iterate(board)
-                    self._show(progress)
-            except UserError as error:
-                problem = error
-            except (OSError, ray.exceptions.RayError, RuntimeError) as error:
-                problem = UserError(f"{type(error).__name__}: {_last_line(error)}")
-        return self._end(problem)
-
-    def _iterate(self, board: SummaryWriter) -> None:
-        learner = self._learner
-        began = time.monotonic()
-        for attempt in range(IN_VAIN):
-            games_before, steps_before = learner.env_steps, learner.timesteps
-            result = learner.train()
-            if learner.timesteps > steps_before:
-                break
-            _warn("no env runner brought anything")
-            if attempt == IN_VAIN - 1:
-                raise UserError("no env runner brings anything any more: are the games all right?")
-        self._look_after_runners()
-        now = time.monotonic()
-        episodes = episodes_of(result)
-        learner.episodes += sum(map(len, episodes.values()))
-        every = self._plan.checkpoint_every
-        if every and learner.iteration % every == 0:
-            self._checkpoint()
-        stats = learner_stats(result)
-        metric = iteration_metric(
-            iteration=learner.iteration,
-            env_steps=learner.env_steps,
-            agent_steps=learner.timesteps,
-            trained=float(any(stats.values())),
-            env_steps_this_iter=learner.env_steps - games_before,
-            time_this_iter_s=now - began,
-            time_total_s=now - self._began,
-            episodes=episodes,
-            episodes_total=learner.episodes,
-            learner={policy: stats.get(policy, {}) for policy in learner.roles},
-            checkpoints=learner.checkpoints,
-        )
-        # What --timesteps counts; the steps of the games stand beside it.
-        metric["timesteps_total"] = learner.timesteps
-        self._metrics.emit(metric)
-        print(self._line(), flush=True)
-        with contextlib.suppress(OSError):
-            _draw(board, self._metrics.last)
-
-    def _look_after_runners(self) -> None:
-        lost, self._lost = self._lost, self._learner.lost_runners
-        if self._lost > lost:
-            _warn(f"{self._lost} of {self._plan.runners} env runners died, restarting")
-        elif self._lost < lost:
-            _warn(f"{self._plan.runners - self._lost} of {self._plan.runners} env runners play")
-
-    def _is_over(self, *, interrupted: bool) -> bool:
-        stop, learner = self._plan.stop, self._learner
-        if interrupted:
-            self._status = "interrupted"
-        elif self._controller.asks_to_stop():
-            self._status = "stopped"
-        else:
-            reward = self._metrics.last.get("episode_reward_mean")
-            return (
-                _reached(learner.timesteps - self._first_steps, stop.timesteps)
-                or _reached(time.monotonic() - self._began, stop.seconds)
-                or _reached(learner.iteration - self._first_iteration, stop.iterations)
-                or _reached(reward, stop.reward)
-            )
-        return True
-
-    def _checkpoint(self) -> None:
+    def __init__(self, plan: Plan, roles: dict[str, Role], logs: Path | None) -> None:
+        """Start env runners and games; restore a checkpoint, if there is one."""
+        source = plan.source
+        before = source.about if source is not None else None
+        state = None
+        if source is not None and before is not None:
+            check_roles(source, roles)
+            state = source.state()
+        self.counters = Counters() if before is None else before.counters()
+        game = dict(plan.game)
+        # After a restore the games play other episodes than before.
+        game["seed"] = (plan.seed + SEED_STRIDE * self.counters.iteration) % 2**31
+        if logs is not None:
+            game["log_folder"] = str(logs.absolute())
+        self.plan, self.roles = plan, roles
+        self._lost_runners = 0
+        self.algorithm = build(plan, roles, game)
+        be_quiet()  # building resets the log levels
         try:
-            self._learner.save(self._folder.path)
-        except UserError as error:
-            _warn(f"no checkpoint: {error}")
+            if source is not None:
+                self._restore(source, state)
+        except BaseException:
+            self.close()
+            raise
 
-    def _end(self, problem: UserError | None) -> int:
-        written: dict[str, Any] = {}
-        path: Path | None = None
-        try:
-            path = self._learner.save(self._folder.path)
-            written["checkpoint"] = str(path)
-            if problem is None and (target := self._plan.options.onnx_export_path) is not None:
-                from estragon.trainers.rllib.onnx_export import export_checkpoint
-
-                exported = export_checkpoint(path, target)
-                written["onnx"] = ", ".join(map(str, exported))
-        except UserError as error:
-            problem = problem or error
-        for what, where in written.items():
-            print(f"{what} saved to {where}")
-        if problem is not None:
-            self._finish("failed", error=str(problem), **written)
-            print(f"estragon: {' '.join(str(problem).split())}", file=sys.stderr)
-            return 1
-        self._finish(self._status, **written)
-        if self._status != "finished":
-            print(f"{self._status}; {path} goes on (--restore)")
-        return INTERRUPTED if self._status == "interrupted" else 0
-
-    def _finish(self, status: str, **facts: Any) -> None:
-        for record in self._records:
-            with contextlib.suppress(UserError):
-                record.end(
-                    status,
-                    timesteps=self._learner.timesteps,
-                    episodes=self._learner.episodes,
-                    last=self._metrics.last,
-                    **facts,
+    def train(self, run: Run) -> None:
+        """Train one iteration after the other until the run is over."""
+        every = self.plan.checkpoint_every
+        with contextlib.closing(SummaryWriter(str(run.folder.path))) as board:
+            while not run.is_over():
+                result = self._train_iteration()
+                self._report_lost_runners()
+                stats = learner_stats(result)
+                metric = run.end_iteration(
+                    episodes_of(result),
+                    {policy: stats.get(policy, {}) for policy in self.roles},
+                    trained=any(stats.values()),
+                    checkpoint=bool(every) and self.counters.iteration % every == 0,
                 )
+                run.show_progress()
+                with contextlib.suppress(OSError):
+                    _write_scalars(board, metric)
 
-    def _show(self, progress: Progress) -> None:
-        stop, learner = self._plan.stop, self._learner
-        spent = time.monotonic() - self._began
-        done = learner.timesteps - self._first_steps
-        rate = f" steps, {done / max(spent, 1e-9):,.0f}/s"
-        if stop.timesteps is not None:
-            progress.update(done, stop.timesteps, rate)
-        elif stop.seconds is not None:
-            progress.update(spent, stop.seconds, " s")
-
-    def _line(self) -> str:
-        last = self._metrics.last
-        told = (
-            f"iteration {self._learner.iteration}: {self._learner.timesteps:,} steps, "
-            f"{self._learner.episodes} episodes"
+    def _train_iteration(self) -> dict[str, Any]:
+        for _ in range(MAX_EMPTY_ITERATIONS):
+            result: dict[str, Any] = self.algorithm.train()
+            timesteps, env_steps = steps_of(result)
+            self.counters.iteration += 1
+            self.counters.timesteps += timesteps
+            self.counters.env_steps += env_steps
+            if timesteps:
+                return result
+            warn("no env runner returned any steps")
+        raise UserError(
+            f"no env runner returned any steps in {MAX_EMPTY_ITERATIONS} iterations; "
+            "do the games still run?"
         )
-        for policy, each in last["policies"].items():
-            if each["completed_episodes"]:
-                told += f", {policy} {each['reward_mean']:.3f} (length "
-                told += f"{each['episode_len_mean']:.1f})"
-        for key, value in last["custom_metrics"].items():
-            told += f", {key} {value:.3f}" if value is not None else ""
-        return f"{told}, {last['time_this_iter_s']:.1f} s"
+
+    def _report_lost_runners(self) -> None:
+        total = self.plan.runners
+        lost = total - int(self.algorithm.env_runner_group.num_healthy_remote_workers())
+        if lost > self._lost_runners:
+            warn(f"{lost} of {total} env runners died, restarting")
+        elif lost < self._lost_runners:
+            warn(f"{total - lost} of {total} env runners are running")
+        self._lost_runners = lost
+
+    def about(self) -> About:
+        """What a checkpoint says of itself."""
+        plan = self.plan
+        return About(
+            algo=plan.algorithm.name,
+            settings=plain_settings(plan.settings),
+            model=plan.model,
+            models={policy: model_of(plan, policy) for policy in self.roles},
+            policies={
+                policy: checkpoint.Role(to_plain(role.sees), to_plain(role.does), role.actions)
+                for policy, role in self.roles.items()
+            },
+            **dataclasses.asdict(self.counters),
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """What the manifest of a run says."""
+        plan, roles = self.plan, self.roles
+        return {
+            "algorithm": plan.algorithm.name,
+            "env_runners": plan.runners,
+            "agents": sum(role.agents for role in roles.values()),
+            "policies": sorted(roles),
+            "observation_space": {name: to_plain(role.sees) for name, role in roles.items()},
+            "action_space": {name: to_plain(role.does) for name, role in roles.items()},
+            "stop": dataclasses.asdict(plan.stop),
+            "settings": plain_settings(plan.settings),
+            "model": plan.model,
+        }
+
+    def save(self, folder: RunFolder) -> Path:
+        """Write a checkpoint, unless there is one of this iteration."""
+        path = folder.path / f"checkpoint_{self.counters.iteration:06d}"
+        if not path.exists():
+            self.counters.checkpoints += 1
+            try:
+                checkpoint.save(self.algorithm, path, self.about())
+            except BaseException:
+                self.counters.checkpoints -= 1
+                raise
+        return path
+
+    def save_checkpoint(self, folder: RunFolder) -> None:
+        """Write a checkpoint."""
+        self.save(folder)
+
+    def export(self, saved: Path) -> dict[str, str]:
+        """Write the policies as ONNX, if asked for."""
+        target = self.plan.options.onnx_export_path
+        if target is None:
+            return {}
+        from estragon.trainers.rllib.onnx_export import export_checkpoint
+
+        return {"onnx": ", ".join(map(str, export_checkpoint(saved, target)))}
+
+    def close(self) -> None:
+        """Stop env runners and games."""
+        self.algorithm.stop()
+
+    def _restore(self, source: Checkpoint, state: dict[str, Any] | None) -> None:
+        algorithm = self.algorithm
+        if state is None:
+            warn(
+                f"{source.path} was not made by Estragon: opening it runs the code in it, whatever "
+                "that does; use it only if you trust where it comes from"
+            )
+            try:
+                algorithm.restore_from_path(str(source.path.absolute()))
+            except Exception as error:
+                why = " ".join(str(error).split())[:200]
+                raise UserError(f"cannot use {source.path} here: {why}") from error
+            self.counters.iteration = int(algorithm.training_iteration)
+            return
+        try:
+            algorithm.learner_group.set_state({"learner": state})
+        except (RuntimeError, ValueError, KeyError) as error:
+            why = " ".join(str(error).split())[:200]
+            raise UserError(f"{source.path} does not fit this game: {why}") from error
+        algorithm.env_runner_group.sync_weights(
+            from_worker_or_learner_group=algorithm.learner_group, inference_only=True
+        )
+        # Schedules, such as that of epsilon, continue where they were.
+        steps = MetricsLogger()
+        steps.log_value(STEPS, self.counters.timesteps, reduce="lifetime_sum", with_throughput=True)
+        algorithm.metrics.aggregate([steps.reduce()], key="env_runners")
 
 
-def _warn(text: str) -> None:
-    print(f"WARNING: {text}", file=sys.stderr, flush=True)
+def check_roles(source: Checkpoint, roles: dict[str, Role]) -> None:
+    """Reject a checkpoint of another game."""
+    if source.about is None:
+        return
+    learned = {
+        policy: (describe(from_plain(role.sees)), describe(from_plain(role.does)))
+        for policy, role in source.about.policies.items()
+    }
+    here = {policy: (describe(role.sees), describe(role.does)) for policy, role in roles.items()}
+    if learned != here:
+        then, now = (
+            "; ".join(f"{policy} sees {sees} and does {does}" for policy, (sees, does) in each)
+            for each in (sorted(learned.items()), sorted(here.items()))
+        )
+        raise UserError(f"{source.path} is of another game: {then}; here {now}")
 
 
-def _reached(value: float | None, limit: float | None) -> bool:
-    return value is not None and limit is not None and value >= limit
+def learner_stats(result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """By policy, every number that RLlib's learner reports, also under the controller's names."""
+    found: dict[str, dict[str, float]] = {}
+    for policy, reported in (result.get("learners") or {}).items():
+        if policy == ALL_MODULES or not isinstance(reported, Mapping):
+            continue
+        stats = found[policy] = {}
+        for key, value in reported.items():
+            with contextlib.suppress(TypeError, ValueError, RuntimeError):
+                stats[key] = float(value)
+        for theirs, ours in CONTROLLER_NAMES.items():
+            if theirs in stats:
+                stats.setdefault(ours, stats[theirs])
+    return found
 
 
-def _draw(board: SummaryWriter, metric: dict[str, Any]) -> None:
+def _write_scalars(board: SummaryWriter, metric: dict[str, Any]) -> None:
     step = metric["timesteps_total"]
     board.add_scalar("rollout/ep_rew_mean", metric["episode_reward_mean"] or 0.0, step)
     board.add_scalar("time/env_throughput", metric["env_throughput"], step)
     for policy, each in metric["policies"].items():
-        for key in ("reward_mean", "episode_len_mean"):
-            if each[key] is not None:
-                board.add_scalar(f"{policy}/{key}", each[key], step)
-        for part in ("learner_stats", "custom_metrics"):
-            for key, value in each[part].items():
-                if value is not None:
-                    board.add_scalar(f"{policy}/{key}", value, step)
+        scalars = {key: each[key] for key in ("reward_mean", "episode_len_mean")}
+        for key, value in (scalars | each["learner_stats"] | each["custom_metrics"]).items():
+            if value is not None:
+                board.add_scalar(f"{policy}/{key}", value, step)
 
 
-def _last_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else ""
-
-
-def _tell_start(plan: Plan, learner: Learner, folder: TrainerRun) -> None:
+def _print_start(learner: Learner, folder: RunFolder) -> None:
+    plan = learner.plan
     agents = sum(role.agents for role in learner.roles.values())
-    went_on = f", going on at {learner.timesteps:,} steps" if plan.source is not None else ""
+    resumed = f", resuming at {learner.counters.timesteps:,} steps" if plan.source else ""
     print(
         f"{folder.path}: {plan.algorithm.name}, {plan.runners or 1} env runners with a game each, "
-        f"{agents} agents in a game, policies {', '.join(learner.roles)}{went_on}",
+        f"{agents} agents per game, policies {', '.join(learner.roles)}{resumed}",
         file=sys.stderr,
         flush=True,
     )
-
-
-def _facts(plan: Plan, learner: Learner, folder: TrainerRun) -> dict[str, Any]:
-    asked = dataclasses.asdict(plan.options)
-    asked |= asked.pop("hyperparameters")
-    return {
-        "backend": "rllib",
-        "algorithm": plan.algorithm.name,
-        "folder": str(folder.path),
-        "env_runners": plan.runners,
-        "agents": sum(role.agents for role in learner.roles.values()),
-        "policies": sorted(learner.roles),
-        "observation_space": {p: to_plain(role.sees) for p, role in learner.roles.items()},
-        "action_space": {p: to_plain(role.does) for p, role in learner.roles.items()},
-        "stop": dataclasses.asdict(plan.stop),
-        "settings": learner.about().settings,
-        "model": plan.model,
-        "options": {
-            key: str(value) if isinstance(value, Path) else value for key, value in asked.items()
-        },
-        "versions": {
-            "estragon": __version__,
-            "ray": ray.__version__,
-            "torch": torch.__version__,
-        },
-    }

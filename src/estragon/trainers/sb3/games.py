@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from estragon.envs.sb3_env import GodotVecEnv
 
@@ -33,7 +33,7 @@ def open_games(options: "Sb3Settings", logs: Path | None, steps_before: int = 0)
     )
 
 
-def policies_of(games: VecMonitor) -> list[str]:
+def policies_of(games: VecEnv) -> list[str]:
     """The policy's name of every agent."""
     names: list[str] = games.get_attr("agent_policy_names", [0])[0]
     return names

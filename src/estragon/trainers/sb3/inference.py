@@ -1,7 +1,6 @@
 """A trained model at play."""
 
 import contextlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from estragon.support.interrupts import STOP_SIGNALS, deferred_interrupts
 from estragon.support.progress import Progress
 from estragon.trainers.controller import Controller
-from estragon.trainers.episodes import Episodes
+from estragon.trainers.metrics import Episodes
 from estragon.trainers.sb3.games import open_games
 from estragon.trainers.sb3.learner import Learner
 from estragon.trainers.sb3.model_file import ModelFile
@@ -51,7 +50,7 @@ def play(options: "Sb3Settings", model_path: Path) -> int:
                 scales=learner.scales,
             )
             print(f"onnx saved to {options.onnx_export_path}")
-    _tell(episodes)
+    print(episodes.summary())
     return 0
 
 
@@ -81,15 +80,3 @@ class _Player:
         )
         self._seen, _, self._starts, infos = self._env.step(actions)
         return [infos[seat] for seat in self._starts.nonzero()[0]]
-
-
-def _tell(episodes: Episodes) -> None:
-    if not episodes:
-        print("no episode ended", file=sys.stderr)
-        return
-    means = "".join(f", {key} {value:.3f}" for key, value in episodes.custom_means().items())
-    print(
-        f"{len(episodes)} episodes: reward {episodes.reward_mean:.3f} "
-        f"({episodes.reward_min:.3f} to {episodes.reward_max:.3f}), "
-        f"length {episodes.length_mean:.1f}{means}"
-    )

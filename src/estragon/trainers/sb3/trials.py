@@ -12,12 +12,12 @@ from stable_baselines3.common.vec_env import VecMonitor
 from estragon.support.errors import UserError
 from estragon.support.interrupts import STOP_SIGNALS, StopRequest, deferred_interrupts
 from estragon.support.progress import Progress
-from estragon.trainers.episodes import Episodes
+from estragon.trainers.metrics import Episodes
 from estragon.trainers.sb3.algorithms import choose
+from estragon.trainers.sb3.callback import quiet_logger
 from estragon.trainers.sb3.games import open_games
 from estragon.trainers.sb3.learner import Learner
 from estragon.trainers.sb3.search import suggest
-from estragon.trainers.sb3.watch import quiet_logger
 from estragon.trainers.settings import use_one_thread
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-# The one front door. `make` alone explains itself.
+# `make` alone lists the targets.
 PYTHON ?= python3
 EXTRAS ?= all
 ARGS ?=
@@ -7,7 +7,7 @@ BIN := .venv/bin
 GDSCRIPT = find godot src tests -name '*.gd' -not -path '*/.godot/*'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test check format bench prove policies wheel addon clean
+.PHONY: help setup train test quick check format bench prove policies wheel addon clean
 
 help: ## Show this help
 	@echo "Estragon: train, watch, test and ship game-playing agents for Godot 4."
@@ -19,15 +19,18 @@ help: ## Show this help
 	@echo "Another Python:          make setup PYTHON=python3.12   (3.11 to 3.13)"
 	@echo "Fewer packages:          make setup EXTRAS=train"
 
-setup: ## Make .venv with everything in it; at once when nothing changed
+setup: ## Make .venv with everything in it; instant when nothing changed
 	@$(PYTHON) scripts/setup_venv.py --extras '$(EXTRAS)'
 
-train: setup ## Teach a seeker and a hider by self-play; minutes
+train: setup ## Train a seeker and a hider by self-play; minutes
 	$(BIN)/estragon train tag $(ARGS)
 
-test: setup ## What CI runs: every test but the long proofs
+test: setup ## What CI runs: every test except the long proofs
 	$(BIN)/python -m pytest -n 3 --dist loadfile \
 		--no-loadscope-reorder $(ARGS)
+
+quick: setup ## The fast tests only, as measured by earlier runs; about a minute
+	$(BIN)/python -m pytest -n 2 --dist loadfile --quick $(ARGS)
 
 check: setup ## Lint, formatting and types, of Python and GDScript
 	$(BIN)/ruff check
@@ -39,7 +42,7 @@ check: setup ## Lint, formatting and types, of Python and GDScript
 		$(GDSCRIPT) -print0 | xargs -0 -P 2 -n 60 $(BIN)/gdformat --check; \
 	fi
 
-format: setup ## Put the code in form, and mend what the linter can mend
+format: setup ## Format the code, and fix what the linter can fix
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 	@if [ -n "`$(GDSCRIPT)`" ]; then $(GDSCRIPT) -print0 | xargs -0 $(BIN)/gdformat; fi
@@ -50,7 +53,7 @@ bench: setup ## Measure speed: a table, and the same as JSON
 prove: setup ## The long runs behind the claims; hours, resumable
 	$(BIN)/python -m pytest -m prove -n 0 $(ARGS)
 
-policies: setup ## Train the policies that come with the game anew; minutes
+policies: setup ## Retrain the policies that come with the game; minutes
 	$(BIN)/estragon train tag --seed 1 --no-film --probe-steps 0 --output build/policies
 	$(BIN)/estragon export tag --run build/policies --levels --out godot/tag/policies
 
@@ -60,6 +63,6 @@ wheel: setup ## Build the wheel into dist/
 addon: ## Pack the Godot addon into dist/godot_rl_agents.zip
 	@$(PYTHON) scripts/build_addon.py $(ARGS)
 
-clean: ## Remove what was built and cached; .venv and results stay
+clean: ## Remove build output and caches; keep .venv and results
 	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

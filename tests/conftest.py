@@ -20,7 +20,7 @@ settings.register_profile(
 )
 settings.load_profile("repeatable")
 
-pytest_plugins = ["tests.prove"]
+pytest_plugins = ["pytester", "tests.prove", "tests.quick"]
 
 LONGEST_FIRST = (
     "test_docs.py",

@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TARGETS = {"help", "setup", "train", "test", "check", "format", "bench", "prove", "policies"}
+TARGETS = {
+    "help",
+    "setup",
+    "train",
+    "test",
+    "quick",
+    "check",
+    "format",
+    "bench",
+    "prove",
+    "policies",
+}
 TARGETS |= {"wheel", "clean"}
 FROM_AN_OUTER_MAKE = {"ARGS", "EXTRAS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON"}
 
@@ -41,7 +52,7 @@ def test_target_sets_up_first(target: str) -> None:
     assert commands[0].startswith("python3 scripts/setup_venv.py --extras 'all'")
 
 
-@pytest.mark.parametrize("target", ["train", "test", "prove", "bench"])
+@pytest.mark.parametrize("target", ["train", "test", "quick", "prove", "bench"])
 def test_arguments_are_passed_on(target: str) -> None:
     assert make("-n", target, "ARGS=--some-option value").rstrip().endswith("--some-option value")
 

@@ -5,7 +5,7 @@ extends TagTest
 
 const VIEW: PackedScene = preload("res://tag/look/tag_view.tscn")
 const PICTURE: Vector2i = Vector2i(1280, 720)
-const EPISODES: int = 6
+const EPISODES: int = 3
 ## In how many of the frames an agent is in the picture and nothing is before its middle; and in
 ## how many that can be said of the top of both.
 const LEAST_SEEN: float = 0.95

@@ -64,15 +64,15 @@ func test_arenas_play_different_games() -> void:
 
 
 func test_bots_move_and_meet_and_sometimes_tag() -> void:
-	_start(["--arenas=9", "--seed=1"])
-	await _play_and_judge(1500, 1.0)
+	_start(["--arenas=4", "--seed=1"])
+	await _play_and_judge(1300, 1.0)
 	var tagged: int = _count_tagged()
 	check(tagged >= 3, "%d of %d episodes ended with a tag" % [tagged, _ends.size()])
 
 
 func test_untrained_players_move_and_meet_and_sometimes_tag() -> void:
-	_start(["--arenas=25", "--seeker=bot:random", "--hider=bot:random", "--layout=empty"])
-	await _play_and_judge(2100, 0.3)
+	_start(["--arenas=12", "--seeker=bot:random", "--hider=bot:random", "--layout=empty"])
+	await _play_and_judge(1300, 0.3)
 	var tagged: int = _count_tagged()
 	check(tagged >= 1, "%d of %d episodes ended with a tag" % [tagged, _ends.size()])
 	check(tagged < _ends.size(), "all ended with a tag")

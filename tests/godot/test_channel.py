@@ -1,10 +1,14 @@
-"""Frames over a socket: whole, in order, of any size, and never waited for without end."""
+"""Frames over a socket, and a game that answers frame by frame: bounded waits, clear errors."""
 
+import os
+import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +19,14 @@ from estragon.godot.channel import (
     ChannelClosedError,
     ChannelError,
     ChannelTimeoutError,
+    Lockstep,
 )
+from estragon.godot.process import GodotError, GodotProcess
+from estragon.godot.project import import_project
+from estragon.support import paths
+from tests.godot.staging import alive
+
+BEGIN = b"R" + struct.pack("<II", 0, 0)
 
 
 @pytest.fixture
@@ -120,3 +131,68 @@ def test_a_side_that_takes_nothing_in(pair: tuple[Channel, socket.socket]) -> No
     channel, _ = pair
     with pytest.raises(ChannelTimeoutError):
         channel.send(bytes(64_000_000), 0.3)
+
+
+def games_of(lockstep: Lockstep) -> list[int]:
+    """The game's process and everything below it."""
+    found, fresh = [lockstep.process.pid], [lockstep.process.pid]
+    while fresh:
+        listed = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", ",".join(map(str, fresh))],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        fresh = [int(pid) for pid in listed.stdout.split()]
+        found += fresh
+    return found
+
+
+def test_a_game_answers_until_it_is_killed() -> None:
+    with Lockstep(paths.godot_project(), ["--arenas=2"]) as lockstep:
+        assert lockstep.hello["arenas"] == 2
+        assert lockstep.hello["godot"].startswith("4.")
+        first = bytes(lockstep.ask(BEGIN, "observations"))
+        assert bytes(lockstep.ask(BEGIN, "observations")) == first
+        for pid in games_of(lockstep):
+            os.kill(pid, signal.SIGKILL)
+        start = time.monotonic()
+        with pytest.raises(GodotError, match="observations"):
+            lockstep.ask(BEGIN, "observations")
+        assert time.monotonic() - start < 10.0
+
+
+def test_a_bad_option_is_told_with_the_games_own_words() -> None:
+    with pytest.raises(GodotError, match="expected a whole number from 1 to 1024, got 'many'"):
+        Lockstep(paths.godot_project(), ["--arenas=many"])
+
+
+def test_a_game_that_hangs_is_a_clear_error_in_bounded_time() -> None:
+    with Lockstep(paths.godot_project(), [], step_timeout_sec=1.0) as lockstep:
+        pids = games_of(lockstep)
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        start = time.monotonic()
+        with pytest.raises(GodotError, match="timed out after 1 s waiting for observations"):
+            lockstep.ask(BEGIN, "observations")
+        assert time.monotonic() - start < 15.0
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_a_port_where_nobody_listens_ends_the_game_with_a_reason(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    project = import_project(paths.godot_project())
+    arguments = ["--headless", "--path", str(project), "--fixed-fps", "60", "--"]
+    with GodotProcess([*arguments, f"--channel={port}"], folder=tmp_path) as process:
+        assert process.wait("its end", 60.0) == 2
+        assert f"estragon: nobody listens on 127.0.0.1:{port}" in process.tail()
+
+
+@pytest.mark.parametrize("frame", [b"X", b"R12", b"S\x01short"])
+def test_a_frame_that_makes_no_sense_ends_the_game_with_a_reason(frame: bytes) -> None:
+    with (
+        Lockstep(paths.godot_project(), []) as lockstep,
+        pytest.raises(GodotError, match="closed the channel before an answer"),
+    ):
+        lockstep.ask(frame, "an answer")

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from estragon.godot.find import check_version
 from estragon.godot.process import usable_user_folders
 from estragon.godot.project import import_project
+from tests.godot.staging import write_project
 
 ROOT = Path(__file__).parents[2]
 RUNNER = "res://tests/run_tests.gd"
@@ -23,6 +25,22 @@ GOOD = """
 func test_good() -> void:
 	check(true, "never said")
 """
+MINIMAL_BASE = """\
+class_name TagTest
+extends Node
+
+var frame_limit: int = 60
+var checks: int = 0
+var failures: PackedStringArray = []
+var allowed_errors: PackedStringArray = []
+
+
+func check(condition: bool, message: String) -> void:
+	checks += 1
+	if not condition:
+		failures.append(message)
+"""
+"""What the runner needs of tests/tag_test.gd, without the game's classes."""
 ESCAPE = """var scene: Node = load("res://scenes/Main.tscn").instantiate()
 	scene.get_node("Game").options = TagOptions.of([], {} as Dictionary[String, String])
 	add_child(scene)
@@ -74,7 +92,7 @@ UNLOADABLE = {
 FATAL = {
     "an endless loop": (
         'check(true, "")\n\twhile true:\n\t\tpass',
-        "it blocked for more than 6",
+        "it blocked for more than 3",
     ),
     "leaving": (
         'check(true, "")\n\tget_tree().quit()\n\tawait frames(10)',
@@ -115,37 +133,33 @@ def run(words: list[str], timeout_sec: float, **changes: Any) -> Run:
 
 
 @pytest.fixture(scope="module")
-def project(godot: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The game, imported; a copy, since others may be importing the checkout."""
+def project(godot: Path) -> Path:
+    """The game, imported."""
+    return import_project(ROOT / "godot", godot=godot)
+
+
+@pytest.fixture(scope="module")
+def empty_suite(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project without any tests; the runner's own files stay."""
     copy = tmp_path_factory.mktemp("suite") / "godot"
-    shutil.copytree(ROOT / "godot", copy, ignore=shutil.ignore_patterns(".godot"))
-    return import_project(copy, godot=godot)
-
-
-@pytest.fixture
-def stage(project: Path) -> Path:
-    """The same with no tests but the runner's own files."""
-    copy = project.parent / "stage"
-    shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(project, copy)
     for path in copy.glob("tests/test_*"):
         path.unlink()
     return copy
 
 
-def write_test(stage: Path, body: str) -> None:
+@pytest.fixture
+def stage(empty_suite: Path) -> Iterator[Path]:
+    """The project without tests, for one test to add its own."""
+    yield empty_suite
+    for path in empty_suite.glob("tests/test_*"):
+        path.unlink()
+
+
+def write_test(stage: Path, body: str, name: str = "test_extra") -> None:
     """A script with a test of this body, and one after it that passes."""
     text = f"extends TagTest\n\nfunc test_bad() -> void:\n\t{body}\n{GOOD}"
-    (stage / "tests" / "test_extra.gd").write_text(text)
-
-
-def assert_good_passed_and_bad_failed(found: Run, message: str) -> None:
-    bad, good = found.results["test_extra.test_bad"], found.results["test_extra.test_good"]
-    assert not bad["passed"], found.said
-    assert message in bad["message"], found.said
-    assert good["passed"], found.said
-    assert found.last_line == "1 passed, 1 failed"
-    assert found.status == 1
+    (stage / "tests" / f"{name}.gd").write_text(text)
 
 
 @pytest.mark.slow
@@ -165,32 +179,27 @@ def test_every_test_passes_in_godot(godot: Path, project: Path, tmp_path: Path) 
     assert written["tests"] == list(found.results.values())
 
 
-@pytest.mark.parametrize("name", FAILING)
-def test_the_runner_sees(name: str, godot: Path, stage: Path) -> None:
-    body, message = FAILING[name]
-    write_test(stage, body)
-    assert_good_passed_and_bad_failed(run_tests(godot, stage), message)
-
-
-@pytest.mark.parametrize("name", ERRONEOUS)
-def test_the_runner_sees_errors(name: str, godot: Path, stage: Path) -> None:
-    if check_version(godot).minor < 5:
-        pytest.skip("Godot 4.4 has no loggers: the runner cannot see errors")
-    body, message = ERRONEOUS[name]
-    write_test(stage, body)
-    assert_good_passed_and_bad_failed(run_tests(godot, stage), message)
-
-
-@pytest.mark.parametrize("name", UNLOADABLE)
-def test_a_script_that_is_no_test_is_a_failure(name: str, godot: Path, stage: Path) -> None:
-    text, message = UNLOADABLE[name]
-    (stage / "tests" / "test_bad.gd").write_text(text)
-    write_test(stage, 'check(true, "")')
+def test_the_runner_reports_every_kind_of_failure(godot: Path, stage: Path) -> None:
+    """All cases in one process: each fails with its reason, and the tests after it still pass."""
+    sees_errors = check_version(godot).minor >= 5  # Godot 4.4 has no loggers
+    bodies = FAILING | ERRONEOUS if sees_errors else FAILING
+    for number, (body, _) in enumerate(bodies.values()):
+        write_test(stage, body, f"test_case_{number}")
+    for number, (text, _) in enumerate(UNLOADABLE.values()):
+        (stage / "tests" / f"test_unloadable_{number}.gd").write_text(text)
     found = run_tests(godot, stage)
-    assert not found.results["test_bad.gd"]["passed"]
-    if check_version(godot).minor >= 5 or name != "a parse error":
-        assert message in found.results["test_bad.gd"]["message"]
-    assert found.last_line == "2 passed, 1 failed"
+    for number, (name, (_, message)) in enumerate(bodies.items()):
+        bad = found.results[f"test_case_{number}.test_bad"]
+        assert not bad["passed"], name
+        assert message in bad["message"], name
+        assert found.results[f"test_case_{number}.test_good"]["passed"], name
+    for number, (name, (_, message)) in enumerate(UNLOADABLE.items()):
+        bad = found.results[f"test_unloadable_{number}.gd"]
+        assert not bad["passed"], name
+        if sees_errors or name != "a parse error":
+            assert message in bad["message"], name
+    failed = len(bodies) + len(UNLOADABLE)
+    assert found.last_line == f"{len(bodies)} passed, {failed} failed"
     assert found.status == 1
 
 
@@ -200,7 +209,9 @@ def test_a_test_that_takes_the_runner_along_is_a_failure(
 ) -> None:
     body, message = FATAL[name]
     write_test(stage, body)
-    found = run_tests(godot, stage, "--limit-sec=6")
+    found = run_tests(
+        godot, stage, "--limit-sec=3" if name == "an endless loop" else "--limit-sec=60"
+    )
     assert message in found.results["test_extra.test_bad"]["message"], found.said
     assert found.last_line == "0 passed, 1 failed"
     assert found.status != 0
@@ -233,17 +244,17 @@ def test_a_report_that_cannot_be_written_is_a_failure(godot: Path, stage: Path) 
     assert f"cannot write {stage}/none/report.json" in found.said
 
 
-@pytest.mark.slow
-def test_the_script_imports_and_runs_from_any_folder(
-    godot: Path, stage: Path, tmp_path: Path
-) -> None:
+def test_the_script_imports_and_runs_from_any_folder(godot: Path, tmp_path: Path) -> None:
     clone = tmp_path / "a clone"
     (clone / "scripts").mkdir(parents=True)
-    shutil.copytree(stage, clone / "godot", ignore=shutil.ignore_patterns(".godot"))
     script = shutil.copy2(ROOT / "scripts/run_godot_tests.sh", clone / "scripts")
     shutil.copytree(ROOT / "scripts/lib", clone / "scripts/lib")
-    env = {**usable_user_folders(os.environ), "GODOT_BIN": str(godot)}
+    tests = write_project(clone / "godot") / "tests"
+    tests.mkdir()
+    shutil.copy2(ROOT / "godot/tests/run_tests.gd", tests)
+    (tests / "tag_test.gd").write_text(MINIMAL_BASE)
     write_test(clone / "godot", 'check(false, "as it should")')
+    env = {**usable_user_folders(os.environ), "GODOT_BIN": str(godot)}
     words = [str(script), "--json=report.json", "--only=bad"]
     found = run(words, SUITE_TIMEOUT_SEC, cwd=tmp_path, env=env)
     assert (found.status, found.last_line) == (1, "0 passed, 1 failed")

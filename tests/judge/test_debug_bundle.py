@@ -1,4 +1,4 @@
-"""Bundles: complete, bounded, without secrets, and never stopped by what is missing."""
+"""Debug bundles: complete, bounded, without secrets, and never stopped by a missing file."""
 
 import os
 import subprocess
@@ -11,14 +11,16 @@ from estragon import __version__
 from estragon.cli import main
 from estragon.judge.debug_bundle import (
     ALL_VIDEOS,
+    HIDDEN,
     LARGEST_LOG,
     LARGEST_POLICY,
     LARGEST_VIDEO,
     NEWEST_TRAJECTORIES,
+    Redactor,
 )
 from estragon.support import paths
 
-SECRET = "hunter2-hunter2"
+SECRET = "s3cr3t-Value.42"
 
 
 @pytest.fixture
@@ -168,7 +170,7 @@ def test_long_logs_are_cut_and_large_policies_left_out(
     assert kept[1:] == lines[-len(kept) + 1 :]
     said = capsys.readouterr().out
     assert f"cut: {log}: " in said
-    assert "not taken along: trainer/policy.pt: 16.0 MB, at most 16 MB fit" in said
+    assert "left out: trainer/policy.pt: 16.0 MB, at most 16 MB fit" in said
     assert not Path("bundle", "policies", "policy.pt").exists()
 
 
@@ -186,11 +188,11 @@ def test_films_are_bounded_one_by_one_and_together(
     assert sorted(Path("bundle", "films").iterdir()) == kept
     assert sum(film.stat().st_size for film in kept) <= ALL_VIDEOS
     left_out = [
-        "not taken along: learn_progress-1.mp4: 32.0 MB, at most 32 MB fit",
-        "not taken along: learn_progress-3.mp4: 32.0 MB, at most 16 MB fit",
+        "left out: learn_progress-1.mp4: 32.0 MB, at most 32 MB fit",
+        "left out: learn_progress-3.mp4: 32.0 MB, at most 16 MB fit",
     ]
     metadata = Path("bundle", "metadata.txt").read_text().splitlines()
-    assert [line for line in metadata if line.startswith("not taken along")] == left_out
+    assert [line for line in metadata if line.startswith("left out")] == left_out
     assert set(left_out) <= set(capsys.readouterr().out.splitlines())
 
 
@@ -257,3 +259,58 @@ def test_the_script_of_this_name(here: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (here / "my bundle" / "logs" / "server.log").read_text() == "served\n"
     assert (here / "my bundle" / "run" / "metrics.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"API_TOKEN={SECRET}",
+        f"export my.api-key='{SECRET}'",
+        f'{{"password": "{SECRET}", "speed": 8}}',
+        f"Authorization: Bearer {SECRET}",
+        f"sent with bearer {SECRET} to the game",
+        f"the token is {SECRET}",
+        f"token: {SECRET}",
+        f"SECRET = {SECRET}",
+        f"client_secret={SECRET}&user=me",
+        f"git clone https://me:{SECRET}@example.org/x.git",
+        f"credentials: {SECRET}",
+    ],
+)
+def test_what_looks_like_a_secret_is_taken_out(text: str) -> None:
+    cleaned = Redactor({}).clean(f"before\n{text}\nafter")
+    assert SECRET not in cleaned
+    assert HIDDEN in cleaned
+    assert cleaned.startswith("before\n")
+    assert cleaned.endswith("\nafter")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tick 12: Agent1 tags Agent2",
+        "episode,reward_mean\n1,0.5\n",
+        "http://127.0.0.1:8080/health",
+        "A" * 300_000 + " " * 300_000 + "token" * 60_000 + " and " + "://" * 100_000,
+        "ws://127.0.0.1:8765 opening handshake failed",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert Redactor({"API_TOKEN": SECRET}).clean(text) == text
+
+
+def test_the_secrets_of_the_environment_are_found_anywhere() -> None:
+    redactor = Redactor({"API_TOKEN": SECRET, "MY_KEY": SECRET + "-longer", "HOME": "/home/me"})
+    cleaned = redactor.clean(f"/home/me says {SECRET} and {SECRET}-longer")
+    assert cleaned == f"/home/me says {HIDDEN} and {HIDDEN}"
+
+
+def test_short_values_are_not_looked_for() -> None:
+    assert Redactor({"API_KEY": "1"}).clean("episode 1 of 11") == "episode 1 of 11"
+
+
+def test_variables() -> None:
+    redactor = Redactor({})
+    assert redactor.variable("AI_RECORD", "1") == "AI_RECORD=1"
+    assert redactor.variable("ESTRAGON_API_KEY", "x") == f"ESTRAGON_API_KEY={HIDDEN}"
+    assert SECRET not in redactor.variable("AI_URL", f"https://me:{SECRET}@host")

@@ -1,7 +1,6 @@
 """A display for a Godot with a window: the existing one, or a temporary virtual one."""
 
 import contextlib
-import dataclasses
 import os
 import shutil
 import socket
@@ -31,7 +30,7 @@ def display(
     if has_display():
         yield dict(os.environ)
         return
-    server = _join_server(width_px, height_px, install=install)
+    server = _join_server((width_px, height_px), install=install)
     try:
         env = os.environ | {"DISPLAY": f":{server.number}"}
         env.pop("WAYLAND_DISPLAY", None)
@@ -80,37 +79,57 @@ def require_xvfb() -> Path:
 
 
 def check_xvfb(program: Path) -> None:
-    """A UserError says why this Xvfb does not start, if it does not."""
-    with (
-        tempfile.TemporaryDirectory(prefix="estragon-") as folder,
-        _start_xvfb(program, 64, 64, Path(folder)) as process,
-    ):
-        _read_number(process)
+    """Start an Xvfb; a UserError says why it does not start."""
+    _Server(program, (64, 64)).close()
 
 
-@dataclasses.dataclass(eq=False)
 class _Server:
     """A running Xvfb, shared by all users of its size in this process."""
 
-    size: tuple[int, int]
-    owner: int
-    process: SupervisedProcess
-    number: str
-    opened: contextlib.ExitStack
-    users: int = 0
+    def __init__(self, program: Path, size: tuple[int, int]) -> None:
+        # -displayfd 1: it picks a free number, and prints it once it is ready.
+        # -noreset: it keeps its state between one game and the next.
+        words = ["-displayfd", "1", "-noreset", "-nolisten", "tcp"]
+        words += ["-screen", "0", f"{size[0]}x{size[1]}x24"]
+        sockets = Path(X_SOCKETS).parent
+        if not os.access(sockets if sockets.exists() else sockets.parent, os.W_OK):
+            words += ["-nolisten", "unix"]  # the abstract socket of the same name is enough
+        self.size = size
+        self.owner = os.getpid()
+        self.users = 0
+        with contextlib.ExitStack() as opened:
+            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="estragon-"))
+            self.process = opened.enter_context(
+                SupervisedProcess(
+                    [program, *words],
+                    name="Xvfb",
+                    folder=Path(folder),
+                    advice=f"try to run {program} :99 by hand, or set DISPLAY",
+                )
+            )
+            self.number = self.process.wait_for_line("a display", str.isdecimal, START_TIMEOUT_SEC)
+            self._opened = opened.pop_all()
+
+    def close(self) -> None:
+        """Stop it."""
+        self._opened.close()
 
 
 _servers: dict[tuple[int, int], _Server] = {}
 _servers_lock = threading.Lock()
 
 
-def _join_server(width_px: int, height_px: int, *, install: bool) -> _Server:
-    size = (width_px, height_px)
+def _join_server(size: tuple[int, int], *, install: bool) -> _Server:
     with _servers_lock:
         server = _servers.get(size)
         # A fork's parent may end before the fork does; a server may have been killed.
         if server is None or server.owner != os.getpid() or server.process.status is not None:
-            server = _servers[size] = _start_server(size, install=install)
+            program = require_xvfb() if install else find_xvfb()
+            if program is None:
+                raise UserError(
+                    "there is no display and no Xvfb: run estragon godot install, or set DISPLAY"
+                )
+            server = _servers[size] = _Server(program, size)
         server.users += 1
         return server
 
@@ -124,40 +143,7 @@ def _leave_server(server: _Server) -> None:
             return
         if _servers.get(server.size) is server:
             del _servers[server.size]
-    server.opened.close()
-
-
-def _start_server(size: tuple[int, int], *, install: bool) -> _Server:
-    program = require_xvfb() if install else find_xvfb()
-    if program is None:
-        raise UserError(
-            "there is no display and no Xvfb: run estragon godot install, or set DISPLAY"
-        )
-    with contextlib.ExitStack() as opened:
-        folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="estragon-"))
-        process = opened.enter_context(_start_xvfb(program, *size, Path(folder)))
-        number = _read_number(process)
-        return _Server(size, os.getpid(), process, number, opened.pop_all())
-
-
-def _start_xvfb(program: Path, width_px: int, height_px: int, folder: Path) -> SupervisedProcess:
-    # -displayfd 1: it picks a free number, and prints it once it is ready.
-    # -noreset: it keeps its state between one game and the next.
-    words = ["-displayfd", "1", "-noreset", "-nolisten", "tcp"]
-    words += ["-screen", "0", f"{width_px}x{height_px}x24"]
-    sockets = Path(X_SOCKETS).parent
-    if not os.access(sockets if sockets.exists() else sockets.parent, os.W_OK):
-        words += ["-nolisten", "unix"]  # the abstract socket of the same name is enough
-    return SupervisedProcess(
-        [program, *words],
-        name="Xvfb",
-        folder=folder,
-        advice=f"try to run {program} :99 by hand, or set DISPLAY",
-    )
-
-
-def _read_number(process: SupervisedProcess) -> str:
-    return process.wait_for_line("a display", str.isdecimal, START_TIMEOUT_SEC)
+    server.close()
 
 
 def _answers(path: str) -> bool:

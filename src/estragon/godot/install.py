@@ -189,7 +189,10 @@ def _install_once(copy: _Copy) -> Path:
         if shutil.disk_usage(folder).free < copy.needed_mb * MEGABYTE:
             raise copy.disk_full()
         progress.say(f"installing {copy.name} in {copy.target}, once")
-        program = _install(copy, progress)
+        try:
+            program = _install(copy, progress)
+        finally:
+            _remove_unfinished()
         shutil.rmtree(folder / "downloads", ignore_errors=True)
     return program
 
@@ -208,15 +211,13 @@ def _install(copy: _Copy, progress: Progress) -> Path:
             if copy.target.exists():
                 copy.target.replace(unfinished.with_name(f"{unfinished.name}-replaced"))
             unfinished.replace(copy.target)
-            _remove_unfinished()
         except UserError as error:
             if any(sign in str(error) for sign in DISK_FULL):
                 raise copy.disk_full() from error
             failures.append(f"{origin}: {error}")
+            shutil.rmtree(unfinished, ignore_errors=True)
         else:
             return copy.target / program
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
     raise UserError(f"{copy.name} could not be installed ({'; '.join(failures)}); {copy.advice}")
 
 

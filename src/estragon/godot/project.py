@@ -1,11 +1,10 @@
-"""A Godot project made ready to run: imported once, again only when it or Godot changed."""
+"""Godot projects made ready to run: imported once, and again only when they or Godot changed."""
 
 import contextlib
 import dataclasses
 import hashlib
 import os
 import re
-import shutil
 import signal
 import tempfile
 from pathlib import Path
@@ -21,6 +20,7 @@ from estragon.godot.project_check import (
     Verdict,
     cannot_be_played,
     check,
+    copy_changed,
     listed,
     placeholder_copy,
     project_files,
@@ -50,20 +50,20 @@ class ReadyProject:
     """A project that can be played."""
 
     folder: Path
-    """For `--path`: the project itself, or a copy where its folder is not for us to write in."""
+    """For `--path`: the project itself, or a copy where its folder is read-only or installed."""
 
     missing: tuple[str, ...] = ()
     """Decoration that the game is played without."""
 
     unused: tuple[str, ...] = ()
-    """Files that could not be imported, and that the scene does not refer to."""
+    """Files that cannot be imported, and that the scene does not refer to."""
 
     has_placeholders: bool = False
-    """Whether the folder is a copy in which placeholders stand in for what is missing."""
+    """Whether the folder is a copy in which placeholders replace what is missing."""
 
     @property
     def warnings(self) -> list[str]:
-        """What people should know, in at most one line."""
+        """At most one line for the user."""
         found: list[str] = []
         if self.missing:
             found.append(f"cannot load {listed(self.missing)}; the game is played without them")
@@ -75,11 +75,11 @@ class ReadyProject:
 
 
 class _Stamp(msgspec.Struct):
-    """What is remembered of an import."""
+    """What is stored about an import."""
 
     key: str
     complaints: list[str] = []
-    """What Godot said was wrong in the whole project."""
+    """Godot's errors about the whole project."""
     scenes: dict[str, Verdict] = {}
     """By the scene's name, empty for the main scene."""
 
@@ -87,7 +87,7 @@ class _Stamp(msgspec.Struct):
 def import_project(
     project: Path, *, godot: Path | None = None, timeout_sec: float = IMPORT_TIMEOUT_SEC
 ) -> Path:
-    """Import a project where that is due; returns the folder to give to `--path`."""
+    """Import a project if necessary; returns the folder for `--path`."""
     return ready_project(project, godot=godot, timeout_sec=timeout_sec).folder
 
 
@@ -99,14 +99,14 @@ def ready_project(
     timeout_sec: float = IMPORT_TIMEOUT_SEC,
     strict: bool = False,
 ) -> ReadyProject:
-    """Import a project where that is due, and make sure that a scene of it can be played.
+    """Import a project if necessary, and check that a scene of it can be played.
 
     Args:
         project: its folder.
-        scene: what is to be played; by default the main scene.
+        scene: the scene to play; by default the main scene.
         godot: the program; found, or installed, if not given.
         timeout_sec: for each start of Godot.
-        strict: refuse anything broken; also with ESTRAGON_STRICT_IMPORT=1.
+        strict: reject anything broken, as with ESTRAGON_STRICT_IMPORT=1.
     """
     _check_is_project(project)
     godot = require_godot() if godot is None else godot
@@ -124,25 +124,25 @@ def ready_project(
             complaints = _import(project, godot, timeout_sec)
             after = _digests(project)
             stamp = _Stamp(_key(after, version), complaints)
-            # Godot adds files of its own; whatever else changed meanwhile is for the next time.
+            # Godot adds files of its own; if others changed meanwhile, import again next time.
             is_lasting = all(
-                after.get(name) == before[name] for name in before if not _is_sidecar(name)
+                after.get(name) == digest
+                for name, digest in before.items()
+                if not name.endswith(WRITTEN_BY_GODOT)
             )
         verdict = stamp.scenes.get(scene or "")
-        if verdict is None or (
+        is_new = verdict is None or (
             verdict.needs_placeholders and not placeholder_copy(project).is_dir()
-        ):
+        )
+        if verdict is None or is_new:
             verdict = _judge(project, scene, stamp, godot, timeout_sec)
             stamp.scenes[scene or ""] = verdict
             if is_lasting:
                 write_whole(stamp_file, msgspec.json.encode(stamp))
-            is_new = True
-        else:
-            is_new = False
     missing = tuple(verdict.files())
     unused = tuple(name for name in _broken_assets(project) if name not in missing)
     if strict or os.environ.get(STRICT_VARIABLE, "0") not in ("", "0"):
-        _refuse_anything_broken(project, stamp, missing + unused)
+        _reject_anything_broken(project, stamp, missing + unused)
     folder = placeholder_copy(project) if verdict.needs_placeholders else project
     ready = ReadyProject(folder, missing, unused, verdict.needs_placeholders)
     if is_new:
@@ -159,21 +159,21 @@ def _check_is_project(project: Path) -> None:
     version = re.search(r"^config_version=(\d+)\s*$", text, re.MULTILINE)
     if version and int(version[1]) < OF_GODOT_4:
         raise UserError(
-            f"{project} is a project of Godot 3 (config_version={version[1]}); convert it: open a "
-            "copy of it in Godot 4"
+            f"{project} is a project of Godot 3 (config_version={version[1]}); open a copy of it "
+            "in Godot 4 to convert it"
         )
 
 
 def _import(project: Path, godot: Path, timeout_sec: float) -> list[str]:
-    """Import; returns what Godot complained of."""
+    """Import; returns Godot's errors."""
     status, lines = _run_import(project, godot, timeout_sec)
     if any(NO_SETTINGS.match(line) for line in lines):
-        raise _does_not_import(project, _telling(lines))
+        raise _does_not_import(project, _error_lines(lines))
     if status or any(FAILED_TO_LOAD.match(line) for line in lines):
         # The first time, Godot loads things before the classes and images they need are known.
         status, lines = _run_import(project, godot, timeout_sec)
     is_bad = status != 0 or any(FAILED_TO_LOAD.match(line) for line in lines)
-    return _telling(lines) or [f"exit code {status}"] if is_bad else []
+    return _error_lines(lines) or [f"exit code {status}"] if is_bad else []
 
 
 def _run_import(project: Path, godot: Path, timeout_sec: float) -> tuple[int, list[str]]:
@@ -196,7 +196,7 @@ def _run_import(project: Path, godot: Path, timeout_sec: float) -> tuple[int, li
 def _judge(
     project: Path, scene: str | None, stamp: _Stamp, godot: Path, timeout_sec: float
 ) -> Verdict:
-    """Whether the scene can be played, if need be with placeholders; else an error."""
+    """Check that the scene can be played, with placeholders if necessary; else raise."""
     verdict = check(project, scene, godot, timeout_sec)
     if verdict is None:
         if stamp.complaints:
@@ -212,7 +212,7 @@ def _judge(
     return verdict
 
 
-def _refuse_anything_broken(project: Path, stamp: _Stamp, missing: tuple[str, ...]) -> None:
+def _reject_anything_broken(project: Path, stamp: _Stamp, missing: tuple[str, ...]) -> None:
     broken = [f"ERROR: cannot load {name}" for name in missing]
     if broken or stamp.complaints:
         raise _does_not_import(project, [*broken, *stamp.complaints])
@@ -225,15 +225,15 @@ def _does_not_import(project: Path, lines: list[str]) -> GodotError:
     )
 
 
-def _telling(lines: list[str]) -> list[str]:
-    telling = [
+def _error_lines(lines: list[str]) -> list[str]:
+    errors = [
         line.strip() for line in lines if re.match(r"(SCRIPT )?ERROR: |\s+at: .*res://", line)
     ]
-    return telling[:SAID_AT_MOST] or [line for line in lines if line][-SAID_AT_MOST:]
+    return errors[:SAID_AT_MOST] or [line for line in lines if line][-SAID_AT_MOST:]
 
 
 def _broken_assets(project: Path) -> list[str]:
-    """What Godot marked as not importable; it says so in its log the first time only."""
+    """Files Godot marked as not importable; its log names them the first time only."""
     return [
         name.removesuffix(".import")
         for name in project_files(project)
@@ -247,10 +247,6 @@ def _read_stamp(file: Path, key: str) -> _Stamp | None:
     except (OSError, msgspec.DecodeError):
         return None
     return stamp if stamp.key == key else None
-
-
-def _is_sidecar(name: str) -> bool:
-    return name.endswith(WRITTEN_BY_GODOT)
 
 
 def _digests(project: Path) -> dict[str, str]:
@@ -279,17 +275,7 @@ def _may_write(project: Path) -> bool:
 
 
 def _copy(project: Path, timeout_sec: float) -> Path:
-    name = _key(_digests(project), "")[:16]
-    target = paths.home() / "projects" / name
+    target = paths.home() / "projects" / _key(_digests(project), "")[:16]
     with locked(target.with_suffix(".lock"), timeout_sec=timeout_sec):
-        if not target.is_dir():
-            unfinished = target.with_suffix(".unfinished")
-            try:
-                shutil.rmtree(unfinished, ignore_errors=True)
-                shutil.copytree(project, unfinished, ignore=shutil.ignore_patterns(".*"))
-                for path in (unfinished, *unfinished.rglob("*")):
-                    path.chmod(0o755 if path.is_dir() else 0o644)
-                unfinished.replace(target)
-            except (OSError, shutil.Error) as error:
-                raise UserError(f"cannot copy {project} to {target}: {error}") from error
+        copy_changed(project, target)
     return target

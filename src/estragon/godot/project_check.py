@@ -1,4 +1,4 @@
-"""Whether a game can be played: Godot says what does not load, this says whether that matters."""
+"""Which files of a project do not load, and whether the game can be played without them."""
 
 import contextlib
 import hashlib
@@ -44,17 +44,17 @@ class Failure(msgspec.Struct, frozen=True):
     """Whether the scene or an autoload cannot be complete without it."""
     exists: bool
     placeholder: str
-    """The class that can stand in for it; empty if the game cannot be played without it."""
+    """The class of a placeholder for it; empty if the game cannot be played without it."""
     references: list[str]
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What matters of the files that do not load."""
+    """The files that do not load, by how much that matters."""
 
     essential: list[Failure]
     decoration: list[Failure]
     needs_placeholders: bool
-    """Without them Godot refuses a scene or a script, or leaves out a node."""
+    """Without them Godot rejects a scene or a script, or leaves out a node."""
 
     def files(self) -> list[str]:
         """The missing decoration, by name."""
@@ -62,27 +62,30 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def judge(failures: Iterable[Failure]) -> Verdict:
-    """Tell the reasons from what fails because of them."""
+    """Separate causes from the failures that follow from them."""
     failed = {each.file: each for each in failures}
-    because = {
+    failed_references = {
         name: [other for other in each.references if other in failed and other != name]
         for name, each in failed.items()
     }
-    reasons = {name for name in failed if not because[name]}
-    reasons |= failed.keys() - _reach(reasons, _reversed(because))  # they only blame each other
-    blamed = _reach({name for name in failed if failed[name].required}, because)
-    essential = [failed[name] for name in failed if name in reasons & blamed]
-    decoration = [failed[name] for name in failed if name in reasons and failed[name].placeholder]
-    return Verdict(
-        [each for each in essential if not each.placeholder],
-        decoration,
-        bool(decoration)
-        and (len(reasons) < len(failed) or any(each.placeholder == MODEL for each in decoration)),
-    )
+    referrers: dict[str, list[str]] = {}
+    for name, others in failed_references.items():
+        for other in others:
+            referrers.setdefault(other, []).append(name)
+    causes = {name for name in failed if not failed_references[name]}
+    causes |= failed.keys() - _reach(causes, referrers)  # cycles: each refers to another
+    needed = _reach({name for name in failed if failed[name].required}, failed_references)
+    essential = [
+        each for name, each in failed.items() if name in causes & needed and not each.placeholder
+    ]
+    decoration = [each for name, each in failed.items() if name in causes and each.placeholder]
+    has_consequences = len(causes) < len(failed)
+    has_models = any(each.placeholder == MODEL for each in decoration)
+    return Verdict(essential, decoration, bool(decoration) and (has_consequences or has_models))
 
 
 def check(project: Path, scene: str | None, godot: Path, timeout_sec: float) -> Verdict | None:
-    """Have Godot load the scene, without playing it; None if it could not even say what fails."""
+    """Have Godot load the scene without playing it; None if it reports nothing."""
     with GodotProcess(
         ["--headless", "--path", project, "--script", SCRIPT],
         folder=project / ".godot",
@@ -90,7 +93,7 @@ def check(project: Path, scene: str | None, godot: Path, timeout_sec: float) -> 
         godot=godot,
         env={**os.environ, SCENE_VARIABLE: scene or ""},
     ) as process:
-        with contextlib.suppress(GodotError):  # it hangs, and the game may do better
+        with contextlib.suppress(GodotError):  # it hangs, but the game may not
             process.wait(f"the check of {project}", min(timeout_sec, TIMEOUT_SEC))
         for line in process.lines():
             if line.startswith(MARK):
@@ -100,7 +103,7 @@ def check(project: Path, scene: str | None, godot: Path, timeout_sec: float) -> 
 
 
 def cannot_be_played(project: Path, failure: Failure, log: Path) -> GodotError:
-    """The error for a file without which there is no game."""
+    """The error for a file that the game cannot be played without."""
     if not failure.exists:
         problem = "does not exist"
     elif failure.file.endswith(".cs"):
@@ -122,34 +125,48 @@ def placeholder_copy(project: Path) -> Path:
 
 
 def write_placeholders(project: Path, decoration: Iterable[Failure]) -> Path:
-    """Bring the copy up to date and put placeholders in it; returns the copy."""
+    """Update the copy and put placeholders in it; returns the copy."""
     target = placeholder_copy(project)
+    remaps = {f"{each.file.removeprefix('res://')}.remap": each for each in decoration}
+    for name in set(project_files(target)) - remaps.keys() - set(project_files(project)):
+        (target / name).unlink(missing_ok=True)
+    copy_changed(project, target)
     try:
-        files = project_files(project)
-        remaps = {f"{each.file.removeprefix('res://')}.remap": each for each in decoration}
-        for name in set(project_files(target)) - remaps.keys() - set(files):
-            (target / name).unlink(missing_ok=True)
-        for name in files:
-            _copy_if_changed(project / name, target / name)
         shutil.copytree(
             project / ".godot",
             target / ".godot",
             ignore=shutil.ignore_patterns(*NOT_COPIED),
             dirs_exist_ok=True,
         )
-        for name, each in remaps.items():
-            kind = each.placeholder
-            placeholder = f"{PLACEHOLDERS}/{kind}.{'tscn' if kind == MODEL else 'tres'}"
-            write_whole(target / placeholder, CONTENT.get(kind, EMPTY.format(kind=kind)).encode())
-            # As in exported games, Godot loads what this names instead of the missing file.
-            write_whole(target / name, f'[remap]\n\npath="res://{placeholder}"\n'.encode())
     except (OSError, shutil.Error) as error:
         raise UserError(f"cannot copy {project} to {target}: {error}") from error
+    for name, each in remaps.items():
+        kind = each.placeholder
+        placeholder = f"{PLACEHOLDERS}/{kind}.{'tscn' if kind == MODEL else 'tres'}"
+        write_whole(target / placeholder, CONTENT.get(kind, EMPTY.format(kind=kind)).encode())
+        # As in exported games, Godot loads what this names instead of the missing file.
+        write_whole(target / name, f'[remap]\n\npath="res://{placeholder}"\n'.encode())
     return target
 
 
+def copy_changed(project: Path, target: Path) -> None:
+    """Copy every file of a project whose size or time differs from its copy."""
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for name in project_files(project):
+            source, copy = project / name, target / name
+            new, old = source.stat(), copy.stat() if copy.exists() else None
+            if old and (old.st_size, old.st_mtime_ns) == (new.st_size, new.st_mtime_ns):
+                continue
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, copy)  # not its mode: the copy must be writable
+            os.utime(copy, ns=(new.st_atime_ns, new.st_mtime_ns))
+    except OSError as error:
+        raise UserError(f"cannot copy {project} to {target}: {error}") from error
+
+
 def project_files(project: Path) -> list[str]:
-    """All files that Godot looks at: none whose name, or whose folder's, begins with a dot."""
+    """All files that Godot reads: none whose name, or whose folder's, begins with a dot."""
     found: list[str] = []
     for folder, folders, names in os.walk(project):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -159,17 +176,9 @@ def project_files(project: Path) -> list[str]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Some of the names, and how many more."""
+    """The first names, and how many more."""
     more = f", +{len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
-
-
-def _copy_if_changed(source: Path, target: Path) -> None:
-    old, new = (path.stat() if path.exists() else None for path in (target, source))
-    if new is None or (old and (old.st_size, old.st_mtime_ns) == (new.st_size, new.st_mtime_ns)):
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(source, target)
 
 
 def _reach(start: set[str], edges: dict[str, list[str]]) -> set[str]:
@@ -181,16 +190,8 @@ def _reach(start: set[str], edges: dict[str, list[str]]) -> set[str]:
     return found
 
 
-def _reversed(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, others in edges.items():
-        for other in others:
-            found.setdefault(other, []).append(name)
-    return found
-
-
 def _reason(log: Path, file: str) -> str:
-    """What Godot said of a file, else of any script."""
+    """The error Godot printed about a file, else about any script."""
     text = log.read_text(errors="replace")
     said = re.findall(r"^SCRIPT ERROR: (.*)\n\s+at: .*\((.*)\)$", text, re.MULTILINE)
     of_resources = re.findall(r"^ERROR: (res://.+?:\d+) - (Parse Error.*)$", text, re.MULTILINE)

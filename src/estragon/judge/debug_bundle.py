@@ -24,7 +24,7 @@ RUN_FILES = ("metrics.csv", "metadata.json", "strength.csv", "cross_play.json", 
 POLICIES = ("policy", "policy_seeker", "policy_hider")
 LARGEST_TEXT, LARGEST_LOG, LARGEST_POLICY = 4 * 2**20, 2**18, 16 * 2**20
 LARGEST_CHART, LARGEST_VIDEO = 4 * 2**20, 32 * 2**20
-"""Bytes; of longer text the end is kept, a larger binary file is left out."""
+"""Bytes; of longer text the end is kept, larger binary files are left out."""
 ALL_CHARTS, ALL_VIDEOS = 16 * 2**20, 64 * 2**20
 """Bytes of all files of a kind; the newest are kept."""
 NEWEST_LOGS, NEWEST_TRAJECTORIES = 8, 5
@@ -45,13 +45,13 @@ PACKAGES = (
     "onnxruntime",
 )
 SETTINGS = ("AI_", "ESTRAGON_", "SELF_PLAY_", "GODOT_")
-"""Environment variables that begin so steer the product."""
+"""Prefixes of the environment variables that configure Estragon."""
 GIT_TIMEOUT_SEC = 20.0
 SECRET_NAME = re.compile(r"token|key|secret|passw|credential|authorization", re.IGNORECASE)
-"""What holds a secret has a name like this."""
+"""Names of things that hold a secret."""
 HIDDEN = "[redacted]"
 SHORTEST_SECRET = 8
-"""Values shorter than this are not looked for in text: they would be found everywhere."""
+"""Shorter values are not searched for in text: they would match everywhere."""
 ASSIGNED = re.compile(
     r"""((?:token|key|secret|passw|credential|authorization)[\w.-]{0,40}["']?\s{0,9}"""
     r"""(?:[:=]|\bis\b)\s{0,9}["']?(?:(?:bearer|basic)\s{1,9})?)([^\s"',;&<>]+)""",
@@ -64,7 +64,7 @@ IN_ADDRESS = re.compile(r"(://[^\s/:@]{0,99}:)([^\s/@]{1,999})(?=@)")
 
 
 class Redactor:
-    """Knows the secrets of an environment, and what others look like."""
+    """Removes secrets from text: those of an environment, and what looks like one."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         values = {value for name, value in environment.items() if SECRET_NAME.search(name)}
@@ -79,26 +79,22 @@ class Redactor:
         return text
 
     def variable(self, name: str, value: str) -> str:
-        """An environment variable as it may be shown."""
+        """An environment variable with its secrets removed."""
         return f"{name}={HIDDEN if SECRET_NAME.search(name) else self.clean(value)}"
 
 
 class Bundle:
-    """A folder that is being filled.
-
-    Args:
-        folder: made if it is not there.
-    """
+    """A folder that is being filled; created with its first file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.redactor = Redactor(os.environ)
         self.written: list[Path] = []
         self.missing: list[str] = []
-        """What could not be taken along, and why, a line each."""
+        """One line per file that could not be included, and why."""
 
     def add_text(self, source: Path, name: str, most: int = LARGEST_TEXT) -> None:
-        """A text file, without secrets; of a long one the first line and the end."""
+        """Add a text file without secrets; of a long one, its first line and its end."""
 
         def read() -> bytes:
             text, left_out = _ends_of(source, most)
@@ -109,7 +105,7 @@ class Bundle:
         self._add(source, name, read)
 
     def add_binary(self, source: Path, name: str, most: int) -> int:
-        """A file as it is, unless it is larger than `most` bytes; returns the bytes added."""
+        """Add a file unchanged if it has at most `most` bytes; returns the bytes added."""
 
         def read() -> bytes:
             if (size := source.stat().st_size) > most:
@@ -123,26 +119,26 @@ class Bundle:
     def add_newest_binaries(
         self, files: Iterable[Path], kind: str, *, each: int, together: int
     ) -> None:
-        """Files as they are, the newest first, as long as all of them fit."""
+        """Add files unchanged, the newest first, as long as they fit."""
         for path in _newest_first(files):
             together -= self.add_binary(path, f"{kind}/{path.name}", min(each, together))
 
     def _add(self, source: Path, name: str, read: Callable[[], bytes]) -> None:
         if source.absolute().is_relative_to(self.folder.absolute()):
-            return  # it lies there already
+            return  # it is in the bundle already
         try:
             if source.is_file():
                 self.written.append(write_new(self.folder / name, read()))
             else:
                 self.missing.append(f"not found: {source}")
         except (OSError, UserError) as error:
-            self.missing.append(f"not taken along: {source}: {error}")
+            self.missing.append(f"left out: {source}: {error}")
 
 
 def collect(folder: Path, extra_logs: dict[str, Path | None], root: Path = Path()) -> Bundle:
-    """Fill a folder with what is found from `root` on; `metadata.txt` comes last and lists it."""
+    """Fill a folder with what is found under `root`; `metadata.txt`, written last, lists it."""
     bundle = Bundle(folder)
-    run = root / LOGS  # without a pointer to the latest run, that of the newest metrics
+    run = root / LOGS  # without latest_run.txt, the newest metrics
     with contextlib.suppress(UserError):
         run = latest_run(root)
     for name in RUN_FILES:
@@ -171,7 +167,7 @@ def _add_newest(bundle: Bundle, files: Iterable[Path], most: int, kind: str, siz
 
 
 def _add_pictures(bundle: Bundle, root: Path) -> None:
-    """Charts, films of training, and videos made of frames and of matches."""
+    """Charts, films of training, and videos of frames and matches."""
     data = paths.data_root()
     videos = [*data.glob("*.mp4"), *paths.trajectories_folder().glob("*.mp4")]
     kinds = {
@@ -187,7 +183,7 @@ def _add_pictures(bundle: Bundle, root: Path) -> None:
 
 
 def _logs_near(folder: Path, root: Path) -> list[Path]:
-    """Logs of training here and, as the game keeps them itself, of the game."""
+    """Logs of training, and those the game keeps in `user://`."""
     logs = [*(root / LOGS).rglob("*.log"), *(root / "debug").glob("*/*.log")]
     for game in own_folders():
         logs += (game / "logs").glob("*.log")
@@ -215,7 +211,7 @@ def _changed(path: Path) -> float:
 
 
 def _ends_of(source: Path, most: int) -> tuple[str, int]:
-    """The text of a file, and how many bytes are left out of the middle of a long one.
+    """The text of a file, and how many bytes are cut from the middle of a long one.
 
     Its first line, which may name columns, and its end are kept.
     """
@@ -231,7 +227,7 @@ def _ends_of(source: Path, most: int) -> tuple[str, int]:
 
 
 def report_machine(redactor: Redactor) -> list[str]:
-    """One finding a line; nothing that is missing is an error."""
+    """One fact per line; nothing missing is an error."""
     return [
         f"collected: {time.strftime('%Y-%m-%dT%H:%M:%S%z')}",
         f"estragon: {__version__} in {paths.PACKAGE}",
@@ -244,7 +240,7 @@ def report_machine(redactor: Redactor) -> list[str]:
         f"packages: {', '.join(_packages())}",
         f"godot: {_godot()}",
         "environment:",
-        *(_environment(redactor) or ["  none that steers estragon"]),
+        *(_environment(redactor) or ["  none that configures estragon"]),
     ]
 
 
@@ -259,7 +255,7 @@ def _packages() -> list[str]:
 
 
 def _revision(folder: Path) -> str:
-    """The commit this runs from, and whether files differ from it."""
+    """The commit this runs from, and how many files differ from it."""
     try:
         commit = _git(folder, "rev-parse", "HEAD")
         changed = len(_git(folder, "status", "--porcelain").splitlines())

@@ -1,4 +1,4 @@
-"""The scripts' shared paths: the same places for shell, Python and Godot."""
+"""Paths: the same for shell, Python and Godot."""
 
 import os
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from estragon.support import paths
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "scripts" / "lib" / "data_paths.sh"
@@ -54,3 +56,21 @@ def test_the_programs_are_found(tmp_path: Path) -> None:
 def test_a_godot_that_cannot_be_found_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         told("estragon=false; godot=$(find_godot); echo reached", tmp_path)
+
+
+def test_the_cache_is_where_it_always_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ESTRAGON_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    if sys.platform == "linux":
+        assert paths.home() == tmp_path / ".cache" / "estragon"
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+        assert paths.home() == tmp_path / "xdg" / "estragon"
+    monkeypatch.setenv("ESTRAGON_HOME", str(tmp_path / "mine"))
+    assert paths.home() == tmp_path / "mine"
+
+
+def test_paths_are_importable_as_documented() -> None:
+    from estragon import paths as documented
+
+    assert documented is paths

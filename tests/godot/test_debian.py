@@ -1,10 +1,11 @@
-"""The Debian archive is read from whatever form apt's configuration has."""
+"""Debian's packages: the archive in every form of apt's configuration, and a patched Xvfb."""
 
 from pathlib import Path
 
 import pytest
 
-from estragon.godot.debian import find_debian_archive, read_sources
+from estragon.godot.debian import _find_xkbcomp_here, find_debian_archive, read_sources
+from estragon.support.errors import UserError
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 DEB822 = f"""\
@@ -115,3 +116,11 @@ def test_disabled_and_unreadable(tmp_path: Path) -> None:
     configure(tmp_path, {"sources.list.d/debian.sources": "Enabled: no\n" + INLINE_KEY})
     (tmp_path / "sources.list").mkdir()
     assert read_sources(tmp_path) == []
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_an_xvfb_that_cannot_be_changed(times: int, tmp_path: Path) -> None:
+    server = tmp_path / "Xvfb"
+    server.write_bytes(b"\x7fELF" + times * b"/usr/bin\0")
+    with pytest.raises(UserError, match=f"names /usr/bin {times} times instead of once"):
+        _find_xkbcomp_here(server)

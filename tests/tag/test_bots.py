@@ -12,12 +12,14 @@ from estragon.tag.rules import load_rules
 from tests.prove import Recorder
 
 RULES = load_rules()
-MATCHES = 2000
+MATCHES = 1000
 
 
-def seeker_win_rate(seeker: str, hider: str, layout: str = RULES.layout, seed: int = 0) -> float:
+def seeker_win_rate(
+    seeker: str, hider: str, layout: str = RULES.layout, seed: int = 0, matches: int = MATCHES
+) -> float:
     outcomes = play_matches(
-        Bot(seeker, RULES), Bot(hider, RULES), MATCHES, rules=RULES, layouts=layout, seed=seed
+        Bot(seeker, RULES), Bot(hider, RULES), matches, rules=RULES, layouts=layout, seed=seed
     )
     return float((outcomes.winners == 0).mean())
 
@@ -39,10 +41,10 @@ def test_the_chaser_finds_its_way_on_every_layout(layout: str) -> None:
 @pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])
 def test_strength_on_every_layout(layout: str, record_result: Recorder) -> None:
     pairs = [("chaser", "random"), ("chaser", "evader"), ("random", "random"), ("random", "evader")]
-    rates = {pair: seeker_win_rate(*pair, layout, seed=1) for pair in pairs}
+    rates = {pair: seeker_win_rate(*pair, layout, seed=1, matches=2 * MATCHES) for pair in pairs}
     record_result(
         f"strength of the bots: {layout}",
-        f"{MATCHES:,} matches each: "
+        f"{2 * MATCHES:,} matches each: "
         + ", ".join(f"{one} tags {two} {rate:.1%}" for (one, two), rate in rates.items()),
     )
     assert rates["chaser", "random"] >= 0.90

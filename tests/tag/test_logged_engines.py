@@ -11,8 +11,6 @@ from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.show.trajectories.trajectory import read_trajectory
 from estragon.support import paths
-from estragon.tag import matches
-from estragon.tag.rules import load_rules
 from tests.show.logged_matches import records
 
 TIMEOUT_SEC = 120.0
@@ -41,11 +39,10 @@ def evaluate(folder: Path, *words: str) -> dict[tuple[int, int], Path]:
     return logged(folder)
 
 
-@pytest.mark.parametrize(
-    ("rules", "layout"), [("seek", "colonnade"), ("transfer", "playground,random:0-3")]
-)
-def test_both_engines_log_the_same(rules: str, layout: str, tmp_path: Path) -> None:
-    words = ["--episodes", "4", "--rules", rules, "--layout", layout]
+def test_both_engines_log_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AI_LOG_TRAJECTORIES", "1")
+    monkeypatch.setenv("AI_DATA_ROOT", str(tmp_path / "by godot itself"))
+    words = ["--episodes", "4", "--rules", "transfer", "--layout", "playground,random:0-3"]
     embedded = evaluate(tmp_path / "embedded", *words)
     godot = evaluate(tmp_path / "godot", *words, "--engine", "godot")
     assert list(embedded) == list(godot) == [(arena, 0) for arena in range(4)]
@@ -53,6 +50,7 @@ def test_both_engines_log_the_same(rules: str, layout: str, tmp_path: Path) -> N
         assert records(path)[0]["engine"] == "embedded"
         assert records(godot[match])[0]["engine"] == "godot"
         assert without_engine(path) == without_engine(godot[match])
+    assert not (tmp_path / "by godot itself").exists(), "Python plays and logs"
 
 
 def test_godot_logs_what_it_plays(tmp_path: Path) -> None:
@@ -75,12 +73,3 @@ def test_godot_logs_what_it_plays(tmp_path: Path) -> None:
     embedded = evaluate(tmp_path / "embedded", "--episodes", "2")
     for match, path in embedded.items():
         assert without_engine(path) == without_engine(found[match])
-
-
-def test_godot_does_not_log_what_python_plays_and_logs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AI_LOG_TRAJECTORIES", "1")
-    monkeypatch.setenv("AI_DATA_ROOT", str(tmp_path))
-    matches.evaluate("bot:chaser", "bot:random", rules=load_rules(), engine="godot", episodes=1)
-    assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,7 @@ from estragon.tag.arenas import Arenas
 from estragon.tag.bots import BOTS, Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.godot_arenas import GodotArenas
-from estragon.tag.layout import layout_names, load_layouts
+from estragon.tag.layout import Box, Layout, layout_names, load_layouts
 from estragon.tag.matches import EngineName, evaluate, play_batches, play_matches
 from estragon.tag.parity import compare_engines, summarise
 from estragon.tag.rules import GOING_ON, Rules, load_rules
@@ -33,11 +33,14 @@ SUMMARY = {
 RANDOM = "random:100-103"
 LAYOUTS = ",".join([*layout_names(), RANDOM])
 """Every layout of the game, and some at random; each episode draws one."""
+CORRIDOR = Layout([Box((0.0, 0.7), (20.0, 2.8, 18.6))], name="corridor")
+"""Hardly any drawn place is free: some episodes begin at the far points."""
 LEAST_EPISODES = 3
 
 
-def opened(rules: Rules, layout: str, seed: int, count: int = ARENAS) -> GodotArenas:
-    return GodotArenas(count, rules=rules, layouts=load_layouts(layout, rules), seed=seed)
+def opened(rules: Rules) -> GodotArenas:
+    layouts = [*load_layouts(LAYOUTS, rules), CORRIDOR]
+    return GodotArenas(ARENAS, rules=rules, layouts=layouts, seed=7)
 
 
 def compared(
@@ -51,7 +54,7 @@ def compared(
 @pytest.fixture(scope="module")
 def godot() -> Iterator[GodotArenas]:
     """One Godot for all tests of the default rules."""
-    with opened(load_rules(), LAYOUTS, seed=7) as arenas:
+    with opened(load_rules()) as arenas:
         yield arenas
 
 
@@ -63,7 +66,7 @@ def played(request: pytest.FixtureRequest, godot: GodotArenas) -> dict[str, list
         assert {record["outcome"] for record in found} == {"tag", "timeout"}
     else:
         rules = load_rules(rules="transfer", rewards="classic")
-        with opened(rules, LAYOUTS, seed=7) as other:
+        with opened(rules) as other:
             found = compared(other, 2 * ARENAS)
     records: dict[str, list[dict[str, Any]]] = {}
     for record in found:
@@ -72,7 +75,7 @@ def played(request: pytest.FixtureRequest, godot: GodotArenas) -> dict[str, list
     return records
 
 
-@pytest.mark.parametrize("layout", [*layout_names(), RANDOM])
+@pytest.mark.parametrize("layout", [*layout_names(), RANDOM, "corridor"])
 def test_random_episodes_are_identical(
     played: dict[str, list[dict[str, Any]]], layout: str
 ) -> None:
@@ -87,22 +90,15 @@ def test_random_episodes_are_identical(
     assert summary["outcome_agreement"] == 1.0
 
 
-def test_spawning_at_the_far_points_is_identical(tmp_path: Path) -> None:
-    """A corridor in which hardly any drawn place is free."""
-    corridor = tmp_path / "corridor.json"
-    corridor.write_text('{"boxes": [{"at_m": [0.0, 0.7], "size_m": [20.0, 2.8, 18.6]}]}')
-    with opened(load_rules(), str(corridor), seed=3, count=16) as corridors:
-        records = compared(corridors, 16)
-    assert all(record["identical"] for record in records)
-
-
 @pytest.mark.prove
 @pytest.mark.parametrize("rules", ["seek", "transfer"])
 @pytest.mark.parametrize("layout", [*layout_names(), "random:100-163"])
 def test_two_hundred_episodes_on_every_layout(
     layout: str, rules: str, record_result: Recorder
 ) -> None:
-    with opened(load_rules(rules=rules), layout, seed=11) as arenas:
+    loaded = load_rules(rules=rules)
+    layouts = load_layouts(layout, loaded)
+    with GodotArenas(ARENAS, rules=loaded, layouts=layouts, seed=11) as arenas:
         summary = summarise(compared(arenas, 224))
     assert summary["share_within_1mm"] == summary["outcome_agreement"] == 1.0
     assert summary["ray_agreement"] == summary["reward_agreement"] == 1.0
@@ -165,7 +161,7 @@ def test_a_policy_plays_the_same_match_in_both(godot: GodotArenas) -> None:
     rules = load_rules()
     seeker = FrozenPolicy.untrained(rules, "seeker", seed=1)
     hider = FrozenPolicy.untrained(rules, "hider", seed=2)
-    embedded = Arenas(ARENAS, rules=rules, layout=LAYOUTS, seed=7)
+    embedded = Arenas(ARENAS, rules=rules, layout=godot.layouts, seed=7)
     engines: list[tuple[Arenas | GodotArenas, np.ndarray]] = [
         (embedded, embedded.reset()),
         (godot, godot.reset()),
@@ -194,7 +190,7 @@ def test_a_policy_plays_the_same_match_in_both(godot: GodotArenas) -> None:
 
 
 def test_episodes_that_restart_go_on_alike(godot: GodotArenas) -> None:
-    embedded = Arenas(ARENAS, layout=LAYOUTS, seed=7)
+    embedded = Arenas(ARENAS, layout=godot.layouts, seed=7)
     embedded.reset()
     godot.reset()
     random = np.random.default_rng(0)
@@ -233,7 +229,7 @@ def test_a_bot_does_the_same_in_both(godot: GodotArenas, name: str) -> None:
 def test_matches_end_the_same_in_both(godot: GodotArenas) -> None:
     rules = godot.rules
     players = Bot("chaser", rules), Bot("evader", rules)
-    ours = play_matches(*players, 40, rules=rules, layouts=LAYOUTS, seed=7)
+    ours = play_matches(*players, 40, rules=rules, layouts=godot.layouts, seed=7)
     for one, other in zip(ours, play_batches(godot, *players, 40), strict=True):
         assert np.array_equal(one, other)
 

@@ -237,7 +237,7 @@ def _checked_seed(seed: int) -> int:
 @kernel
 def _spawn_span(first: int, last: int, arenas: Any, agents: Any, game: Game) -> None:
     for a in range(first, last):
-        spawn(arenas, agents, a, game.seed, game.first_seeker, game.rooms, game.constants)
+        spawn(arenas, agents, a, game)
 
 
 @kernel
@@ -246,7 +246,7 @@ def _observe_span(
 ) -> None:
     scratch = np.empty((4, game.fan.shape[1]))
     for a in range(first, last):
-        observe(arenas, agents, a, game.fan, scratch, game.rooms, observations, game.constants)
+        observe(arenas, agents, a, scratch, observations, game)
 
 
 @kernel
@@ -261,11 +261,10 @@ def _step_span(
     restart: bool,
 ) -> None:
     """One decision in the arenas from `first` up to `last`."""
-    c, rooms, fan = game.constants, game.rooms, game.fan
-    scratch = np.empty((4, fan.shape[1]))
+    scratch = np.empty((4, game.fan.shape[1]))
     terms = np.zeros((2, results.terms.shape[2]))
     for a in range(first, last):
-        end, winner = decide(arenas, agents, a, actions, terms, rooms, game.weights, c)
+        end, winner = decide(arenas, agents, a, actions, terms, game)
         for i in range(2):
             total = 0.0
             for term in range(terms.shape[1]):
@@ -277,46 +276,36 @@ def _step_span(
         results.ticks[a] = arenas[a].tick
         results.distances[a] = distance_between(agents[a, 0], agents[a, 1])
         if end != GOING_ON and restart:
-            observe(arenas, agents, a, fan, scratch, rooms, results.final_observations, c)
+            observe(arenas, agents, a, scratch, results.final_observations, game)
             arenas[a].episode = arenas[a].episode + 1
-            spawn(arenas, agents, a, game.seed, game.first_seeker, rooms, c)
-        observe(arenas, agents, a, fan, scratch, rooms, results.observations, c)
+            spawn(arenas, agents, a, game)
+        observe(arenas, agents, a, scratch, results.observations, game)
 
 
 @inlined
-def spawn(
-    arenas: Any, agents: Any, a: int, seed: int, first_seeker: int, rooms: Rooms, c: Constants
-) -> None:
+def spawn(arenas: Any, agents: Any, a: int, game: Game) -> None:
     """Begin the current episode of arena `a`: a layout, two places apart, two facings."""
     arena = arenas[a]
-    number, episode = arena.number, arena.episode
-    layouts = rooms.counts.shape[0]
+    layouts = game.rooms.counts.shape[0]
     arena.layout = 0
     if layouts > 1:
-        share, _ = uniform_pair(seed, number, episode, LAYOUT, 0)
+        share, _ = uniform_pair(game.seed, arena.number, arena.episode, LAYOUT, 0)
         arena.layout = int(share * layouts)
     arena.tick = 0
-    arena.seeker = first_seeker
-    _place(agents[a, 0], agents[a, 1], seed, number, episode, rooms, arena.layout, c)
+    arena.seeker = game.first_seeker
+    _place(arena, agents[a, 0], agents[a, 1], game)
     for i in range(2):
         agent = agents[a, i]
-        agent.y = c.stop_floor
-        agent.velocity_x = 0.0
-        agent.velocity_y = 0.0
-        agent.velocity_z = 0.0
-        agent.forward_x = 0.0
-        agent.forward_z = 1.0
-        agent.seen_x = 0.0
-        agent.seen_y = 0.0
-        agent.seen_z = 0.0
+        agent.y = game.constants.stop_floor
+        agent.velocity_x = agent.velocity_y = agent.velocity_z = 0.0
+        agent.forward_x, agent.forward_z = 0.0, 1.0
+        agent.seen_x = agent.seen_y = agent.seen_z = 0.0
         agent.seen_tick = -1
-        agent.immune_ticks = 0
-        agent.it_ticks = 0
+        agent.immune_ticks = agent.it_ticks = 0
         agent.on_floor = 1
         for attempt in range(FACING_TRIES):
-            share_x, share_z = uniform_pair(
-                seed, number, episode, FACING, i * FACING_TRIES + attempt
-            )
+            draw = i * FACING_TRIES + attempt
+            share_x, share_z = uniform_pair(game.seed, arena.number, arena.episode, FACING, draw)
             x, z = 2.0 * share_x - 1.0, 2.0 * share_z - 1.0
             square = x * x + z * z
             if 0.01 < square < 1.0:
@@ -327,38 +316,29 @@ def spawn(
 
 
 @inlined
-def _place(
-    one: Any,
-    two: Any,
-    seed: int,
-    number: int,
-    episode: int,
-    rooms: Rooms,
-    layout: int,
-    c: Constants,
-) -> None:
+def _place(arena: Any, one: Any, two: Any, game: Game) -> None:
     """Draw two free floor places at least the separation apart."""
-    draw = 0
+    rooms, layout, draw = game.rooms, arena.layout, 0
     for _ in range(FIRST_TRIES):
-        one.x, one.z = _draw_floor(seed, number, episode, draw, c)
+        one.x, one.z = _draw_floor(arena, draw, game)
         draw += 1
         if not _is_free(one.x, one.z, rooms, layout):
             continue
         for _ in range(SECOND_TRIES):
-            two.x, two.z = _draw_floor(seed, number, episode, draw, c)
+            two.x, two.z = _draw_floor(arena, draw, game)
             draw += 1
             x, z = two.x - one.x, two.z - one.z
-            if x * x + z * z >= c.separation_square and _is_free(two.x, two.z, rooms, layout):
+            is_apart = x * x + z * z >= game.constants.separation_square
+            if is_apart and _is_free(two.x, two.z, rooms, layout):
                 return
     one.x, one.z = rooms.spawns[layout, 0, 0], rooms.spawns[layout, 0, 1]
     two.x, two.z = rooms.spawns[layout, 1, 0], rooms.spawns[layout, 1, 1]
 
 
 @inlined
-def _draw_floor(
-    seed: int, number: int, episode: int, draw: int, c: Constants
-) -> tuple[float, float]:
-    share_x, share_z = uniform_pair(seed, number, episode, SPAWN, draw)
+def _draw_floor(arena: Any, draw: int, game: Game) -> tuple[float, float]:
+    share_x, share_z = uniform_pair(game.seed, arena.number, arena.episode, SPAWN, draw)
+    c = game.constants
     return (2.0 * share_x - 1.0) * c.stop_x, (2.0 * share_z - 1.0) * c.stop_z
 
 
@@ -373,14 +353,7 @@ def _is_free(x: float, z: float, rooms: Rooms, layout: int) -> bool:
 
 @inlined
 def decide(
-    arenas: Any,
-    agents: Any,
-    a: int,
-    actions: np.ndarray,
-    terms: np.ndarray,
-    rooms: Rooms,
-    w: Any,
-    c: Constants,
+    arenas: Any, agents: Any, a: int, actions: np.ndarray, terms: np.ndarray, game: Game
 ) -> tuple[int, int]:
     """Play one decision in arena `a`; returns how it ended and who won, or NOBODY.
 
@@ -389,6 +362,7 @@ def decide(
         terms: (2, terms) float64, filled with the decision's rewards.
     """
     arena, one, two = arenas[a], agents[a, 0], agents[a, 1]
+    rooms, w, c = game.rooms, game.weights, game.constants
     layout, count = arena.layout, rooms.counts[arena.layout]
     acted_as_seeker = arena.seeker
     command_one, command_two = command_of(actions[a, 0], c), command_of(actions[a, 1], c)
@@ -455,31 +429,21 @@ def _winner(arena: Any, one: Any, two: Any, end: int) -> int:
 
 @inlined
 def observe(
-    arenas: Any,
-    agents: Any,
-    a: int,
-    fan: np.ndarray,
-    scratch: np.ndarray,
-    rooms: Rooms,
-    observations: np.ndarray,
-    c: Constants,
+    arenas: Any, agents: Any, a: int, scratch: np.ndarray, observations: np.ndarray, game: Game
 ) -> None:
     """Sense, remember, and write the observations of arena `a`.
 
     Args:
-        fan: (2, rays) cosine and sine of each ray's angle from straight ahead.
         scratch: (4, rays) float64.
         observations: (arenas, 2, observation size) float32.
     """
-    arena = arenas[a]
+    arena, rooms, c = arenas[a], game.rooms, game.constants
     layout, count = arena.layout, rooms.counts[arena.layout]
     for i in range(2):
         agent, other = agents[a, i], agents[a, 1 - i]
         out = observations[a, i]
-        cast_fan(agent, other, fan, rooms.boxes, layout, count, scratch, c)
-        visible = write_rays(scratch, out, c)
-        if not visible:
-            visible = sees(agent, other, rooms.boxes, layout, count, c)
+        cast_fan(agent, other, game.fan, rooms.boxes, layout, count, scratch, c)
+        visible = write_rays(scratch, out, c) or sees(agent, other, rooms.boxes, layout, count, c)
         if visible:
             agent.seen_x, agent.seen_y, agent.seen_z = other.x, other.y, other.z
             agent.seen_tick = arena.tick

@@ -13,7 +13,7 @@ from estragon.support.errors import UserError
 from estragon.support.parallel import available_cores, parallel_for
 from estragon.tag.compile import inlined, kernel
 from estragon.tag.rules import OBS, RAY_CHANNELS, Rules
-from estragon.tag.state import constants_of, cosine, fan_of, radians, sine
+from estragon.tag.state import Constants, constants_of, cosine, fan_of, radians, sine
 from estragon.tag.threefry import ACTION, threefry
 
 BOTS = ("random", "chaser", "evader")
@@ -35,13 +35,7 @@ class BotSense(NamedTuple):
     """(2, rays) cosine and sine of each ray's angle."""
     compass: np.ndarray
     """(2, DIRECTIONS) x and z of directions all around."""
-    stop_x: float
-    stop_z: float
-    eye_range: float
-    position_scale: float
-    velocity_scale: float
-    size: float
-    speed: float
+    c: Constants
     acceleration: float
     limit_sec: float
 
@@ -56,18 +50,11 @@ class Bot:
         self.name = f"bot:{name}"
         self._kind = BOTS.index(name)
         self._threads = threads or available_cores()
-        c = constants_of(rules)
         turns = [radians(360.0 * k / DIRECTIONS - 180.0) for k in range(DIRECTIONS)]
         self._sense = BotSense(
             fan=fan_of(rules),
             compass=np.array([[cosine(a) for a in turns], [sine(a) for a in turns]]),
-            stop_x=c.stop_x,
-            stop_z=c.stop_z,
-            eye_range=c.eye_range,
-            position_scale=c.position_scale,
-            velocity_scale=c.velocity_scale,
-            size=c.size,
-            speed=c.speed,
+            c=constants_of(rules),
             acceleration=rules.agent.acceleration_mps2,
             limit_sec=rules.episode.time_limit_sec,
         )
@@ -75,15 +62,8 @@ class Bot:
     def act(self, observations: np.ndarray) -> np.ndarray:
         """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
         actions = np.empty((len(observations), 3), dtype=np.float32)
-        parallel_for(
-            _act_span,
-            len(observations),
-            self._threads,
-            observations,
-            actions,
-            self._kind,
-            self._sense,
-        )
+        work = observations, actions, self._kind, self._sense
+        parallel_for(_act_span, len(observations), self._threads, *work)
         return actions
 
 
@@ -118,18 +98,37 @@ def _random(obs: np.ndarray) -> tuple[float, float, float]:
 
 
 @inlined
+def _flat(obs: np.ndarray, field: int, scale: float) -> tuple[float, float]:
+    """A vector of the observation, without its y."""
+    return float(obs[field]) * scale, float(obs[field + 2]) * scale
+
+
+@inlined
+def _direction(obs: np.ndarray, ray: int, s: BotSense) -> tuple[float, float]:
+    """Where a ray points, in x and z."""
+    forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
+    along_x = forward_x * s.fan[0, ray] - forward_z * s.fan[1, ray]
+    return along_x, forward_x * s.fan[1, ray] + forward_z * s.fan[0, ray]
+
+
+@inlined
+def _solid_at(obs: np.ndarray, ray: int, s: BotSense) -> float:
+    """How far along a ray something solid is; -1 if there is nothing."""
+    place = OBS.rays + RAY_CHANNELS * ray
+    return float(obs[place]) * s.c.eye_range if obs[place + 1] > 0.5 else -1.0
+
+
+@inlined
 def _clearance(obs: np.ndarray, along_x: float, along_z: float, s: BotSense) -> float:
     """How far the cube could go in a direction before it meets something its rays show solid."""
-    forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
-    clear = s.eye_range
+    clear = s.c.eye_range
     for ray in range(s.fan.shape[1]):
-        if obs[OBS.rays + RAY_CHANNELS * ray + 1] > 0.5:
-            distance = float(obs[OBS.rays + RAY_CHANNELS * ray]) * s.eye_range
-            ray_x = forward_x * s.fan[0, ray] - forward_z * s.fan[1, ray]
-            ray_z = forward_x * s.fan[1, ray] + forward_z * s.fan[0, ray]
+        distance = _solid_at(obs, ray, s)
+        if distance >= 0.0:
+            ray_x, ray_z = _direction(obs, ray, s)
             ahead = distance * (ray_x * along_x + ray_z * along_z)
             aside = distance * (ray_x * along_z - ray_z * along_x)
-            if ahead > 0.0 and abs(aside) < 0.7 * s.size and ahead < clear:
+            if ahead > 0.0 and abs(aside) < 0.7 * s.c.size and ahead < clear:
                 clear = ahead
     return clear
 
@@ -147,8 +146,7 @@ def _steer(
     clear = _clearance(obs, goal_x, goal_z, s)
     best = 1.0 + (clear if clear < want else want) / want
     for ray in range(0, s.fan.shape[1], 3):
-        along_x = forward_x * s.fan[0, ray] - forward_z * s.fan[1, ray]
-        along_z = forward_x * s.fan[1, ray] + forward_z * s.fan[0, ray]
+        along_x, along_z = _direction(obs, ray, s)
         clear = _clearance(obs, along_x, along_z, s)
         score = along_x * goal_x + along_z * goal_z + (clear if clear < want else want) / want
         if score > best:
@@ -162,8 +160,7 @@ def _roam(obs: np.ndarray, s: BotSense) -> tuple[float, float]:
     forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
     best, best_x, best_z = -1.0, -forward_x, -forward_z
     for ray in range(0, s.fan.shape[1], 3):
-        along_x = forward_x * s.fan[0, ray] - forward_z * s.fan[1, ray]
-        along_z = forward_x * s.fan[1, ray] + forward_z * s.fan[0, ray]
+        along_x, along_z = _direction(obs, ray, s)
         score = _clearance(obs, along_x, along_z, s) + s.fan[0, ray] + s.fan[1, ray]
         if score > best and score > 3.0:
             best, best_x, best_z = score, along_x, along_z
@@ -175,12 +172,10 @@ def _chase(obs: np.ndarray, s: BotSense) -> tuple[float, float, float]:
     """Go for what is seen; else for where it was last seen; else look for it."""
     forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
     on_floor, visible = obs[OBS.on_floor] > 0.5, obs[OBS.opponent_visible] > 0.5
-    seek_x = float(obs[OBS.last_seen_relative]) * s.position_scale
-    seek_y = float(obs[OBS.last_seen_relative + 1]) * s.position_scale
-    seek_z = float(obs[OBS.last_seen_relative + 2]) * s.position_scale
+    seek_x, seek_z = _flat(obs, OBS.last_seen_relative, s.c.position_scale)
+    seek_y = float(obs[OBS.last_seen_relative + 1]) * s.c.position_scale
     distance = math.sqrt(seek_x * seek_x + seek_z * seek_z)
-    velocity_x = float(obs[OBS.velocity]) * s.velocity_scale
-    velocity_z = float(obs[OBS.velocity + 2]) * s.velocity_scale
+    velocity_x, velocity_z = _flat(obs, OBS.velocity, s.c.velocity_scale)
     slow = velocity_x * velocity_x + velocity_z * velocity_z < 1.0
     elapsed = (1.0 - float(obs[OBS.time_left])) * s.limit_sec
     age = float(obs[OBS.last_seen_age]) * s.limit_sec
@@ -204,8 +199,7 @@ def _chase(obs: np.ndarray, s: BotSense) -> tuple[float, float, float]:
 def _evade(obs: np.ndarray, s: BotSense) -> tuple[float, float, float]:
     """Run the way that keeps the seeker farthest, were it to come straight on."""
     forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
-    threat_x = float(obs[OBS.last_seen_relative]) * s.position_scale
-    threat_z = float(obs[OBS.last_seen_relative + 2]) * s.position_scale
+    threat_x, threat_z = _flat(obs, OBS.last_seen_relative, s.c.position_scale)
     distance = math.sqrt(threat_x * threat_x + threat_z * threat_z)
     age = float(obs[OBS.last_seen_age]) * s.limit_sec
     if age > FRESH_SEC or distance < 0.001:
@@ -213,7 +207,7 @@ def _evade(obs: np.ndarray, s: BotSense) -> tuple[float, float, float]:
     if obs[OBS.opponent_visible] < 0.5 and age > LOOK_BACK_SEC and distance > 4.0:
         return threat_x / distance * 0.15, threat_z / distance * 0.15, 0.0  # look back
     # unseen, it will have come after: as far as it could run, but not nearer than a step
-    come = s.speed * age if s.speed * age < distance - 2.0 else distance - 2.0
+    come = s.c.speed * age if s.c.speed * age < distance - 2.0 else distance - 2.0
     if come > 0.0:
         threat_x = threat_x - threat_x / distance * come
         threat_z = threat_z - threat_z / distance * come
@@ -240,17 +234,13 @@ def _imagine(
 ) -> float:
     """How well it would end to run one way while the seeker comes straight on."""
     x, z, ran = 0.0, 0.0, 0.0
-    velocity_x = float(obs[OBS.velocity]) * s.velocity_scale
-    velocity_z = float(obs[OBS.velocity + 2]) * s.velocity_scale
+    velocity_x, velocity_z = _flat(obs, OBS.velocity, s.c.velocity_scale)
     closest = 100.0
     for _ in range(HORIZON):
-        change_x, change_z = along_x * s.speed - velocity_x, along_z * s.speed - velocity_z
+        change_x, change_z = along_x * s.c.speed - velocity_x, along_z * s.c.speed - velocity_z
         change = math.sqrt(change_x * change_x + change_z * change_z)
-        share = (
-            s.acceleration * IMAGINED_SEC / change
-            if change > s.acceleration * IMAGINED_SEC
-            else 1.0
-        )
+        most = s.acceleration * IMAGINED_SEC
+        share = most / change if change > most else 1.0
         velocity_x = velocity_x + change_x * share
         velocity_z = velocity_z + change_z * share
         if ran < room:
@@ -261,12 +251,11 @@ def _imagine(
         apart = math.sqrt(away_x * away_x + away_z * away_z)
         closest = apart if apart < closest else closest
         if apart > 0.1:
-            threat_x = threat_x + away_x / apart * s.speed * IMAGINED_SEC
-            threat_z = threat_z + away_z / apart * s.speed * IMAGINED_SEC
-    own_x = float(obs[OBS.position]) * s.position_scale + x
-    own_z = float(obs[OBS.position + 2]) * s.position_scale + z
+            threat_x = threat_x + away_x / apart * s.c.speed * IMAGINED_SEC
+            threat_z = threat_z + away_z / apart * s.c.speed * IMAGINED_SEC
+    own_x, own_z = _flat(obs, OBS.position, s.c.position_scale)
     hidden = COVER if _hidden(obs, x, z, threat_x, threat_z, s) else 0.0
-    return closest + 1.5 * apart + hidden - _cornered(own_x, own_z, s)
+    return closest + 1.5 * apart + hidden - _cornered(own_x + x, own_z + z, s)
 
 
 @inlined
@@ -274,14 +263,13 @@ def _hidden(
     obs: np.ndarray, end_x: float, end_z: float, threat_x: float, threat_z: float, s: BotSense
 ) -> bool:
     """Whether something its rays show stands between the seeker and where it would be."""
-    forward_x, forward_z = float(obs[OBS.forward]), float(obs[OBS.forward + 1])
     line_x, line_z = end_x - threat_x, end_z - threat_z
     square = line_x * line_x + line_z * line_z
     for ray in range(s.fan.shape[1]):
-        if obs[OBS.rays + RAY_CHANNELS * ray + 1] > 0.5:
-            distance = float(obs[OBS.rays + RAY_CHANNELS * ray]) * s.eye_range
-            x = distance * (forward_x * s.fan[0, ray] - forward_z * s.fan[1, ray]) - threat_x
-            z = distance * (forward_x * s.fan[1, ray] + forward_z * s.fan[0, ray]) - threat_z
+        distance = _solid_at(obs, ray, s)
+        if distance >= 0.0:
+            ray_x, ray_z = _direction(obs, ray, s)
+            x, z = distance * ray_x - threat_x, distance * ray_z - threat_z
             along = x * line_x + z * line_z
             across = x * line_z - z * line_x
             between = 0.1 * square < along < 0.9 * square
@@ -293,18 +281,15 @@ def _hidden(
 @inlined
 def _room(obs: np.ndarray, along_x: float, along_z: float, s: BotSense) -> float:
     """How far it could run in a direction: to the walls, or to what its rays show."""
-    x, z = (
-        float(obs[OBS.position]) * s.position_scale,
-        float(obs[OBS.position + 2]) * s.position_scale,
-    )
+    x, z = _flat(obs, OBS.position, s.c.position_scale)
     room = 100.0
     if along_x > 0.001 or along_x < -0.001:
-        wall = ((s.stop_x if along_x > 0.0 else -s.stop_x) - x) / along_x
+        wall = ((s.c.stop_x if along_x > 0.0 else -s.c.stop_x) - x) / along_x
         room = wall if wall < room else room
     if along_z > 0.001 or along_z < -0.001:
-        wall = ((s.stop_z if along_z > 0.0 else -s.stop_z) - z) / along_z
+        wall = ((s.c.stop_z if along_z > 0.0 else -s.c.stop_z) - z) / along_z
         room = wall if wall < room else room
-    clear = _clearance(obs, along_x, along_z, s) - 0.5 * s.size
+    clear = _clearance(obs, along_x, along_z, s) - 0.5 * s.c.size
     room = clear if clear < room else room
     return room if room > 0.0 else 0.0
 
@@ -312,7 +297,7 @@ def _room(obs: np.ndarray, along_x: float, along_z: float, s: BotSense) -> float
 @inlined
 def _cornered(x: float, z: float, s: BotSense) -> float:
     """How bad a place is to be caught in: near a wall, and worse near two."""
-    room_x, room_z = s.stop_x - abs(x), s.stop_z - abs(z)
+    room_x, room_z = s.c.stop_x - abs(x), s.c.stop_z - abs(z)
     near_x = 3.0 - room_x if room_x < 3.0 else 0.0
     near_z = 3.0 - room_z if room_z < 3.0 else 0.0
     return 0.6 * near_x + 0.6 * near_z + 0.3 * near_x * near_z

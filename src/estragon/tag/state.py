@@ -10,38 +10,15 @@ import numpy as np
 from estragon.tag.layout import Layout, far_points
 from estragon.tag.rules import Rules
 
+PLACES = ("x", "y", "z", "velocity_x", "velocity_y", "velocity_z", "forward_x", "forward_z")
+SEEN, COUNTERS = ("seen_x", "seen_y", "seen_z"), ("seen_tick", "immune_ticks", "it_ticks")
 AGENT = np.dtype(
-    [
-        ("x", np.float64),
-        ("y", np.float64),
-        ("z", np.float64),
-        ("velocity_x", np.float64),
-        ("velocity_y", np.float64),
-        ("velocity_z", np.float64),
-        ("forward_x", np.float64),
-        ("forward_z", np.float64),
-        ("seen_x", np.float64),
-        ("seen_y", np.float64),
-        ("seen_z", np.float64),
-        ("seen_tick", np.int64),
-        ("immune_ticks", np.int64),
-        ("it_ticks", np.int64),
-        ("on_floor", np.int64),
-    ]
+    [(name, np.float64) for name in PLACES + SEEN]
+    + [(name, np.int64) for name in (*COUNTERS, "on_floor")]
 )
 """One agent: centre of the cube, facing, where the opponent was last seen and when (-1 never)."""
-
-ARENA = np.dtype(
-    [
-        ("number", np.int64),
-        ("episode", np.int64),
-        ("tick", np.int64),
-        ("layout", np.int64),
-        ("seeker", np.int64),
-    ]
-)
+ARENA = np.dtype([(name, np.int64) for name in ("number", "episode", "tick", "layout", "seeker")])
 """One arena: its number in the random streams, and which of its agents is "it" now."""
-
 BOX = np.dtype(
     [
         (f"{what}_{axis}", np.float64)

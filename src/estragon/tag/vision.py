@@ -134,19 +134,22 @@ def sees(agent: Any, other: Any, boxes: np.ndarray, layout: int, count: int, c: 
     along_z = TINY if abs(along_z) < TINY else along_z
     for index in range(count):
         box = boxes[layout, index]
-        one, two = (box.low_x - x) / along_x, (box.high_x - x) / along_x
-        near, far = (one, two) if one < two else (two, one)
-        one, two = (box.low_y - y) / along_y, (box.high_y - y) / along_y
-        near_y, far_y = (one, two) if one < two else (two, one)
+        near, far = _ordered((box.low_x - x) / along_x, (box.high_x - x) / along_x)
+        near_y, far_y = _ordered((box.low_y - y) / along_y, (box.high_y - y) / along_y)
+        near_z, far_z = _ordered((box.low_z - z) / along_z, (box.high_z - z) / along_z)
         near = near if near > near_y else near_y
-        far = far if far < far_y else far_y
-        one, two = (box.low_z - z) / along_z, (box.high_z - z) / along_z
-        near_z, far_z = (one, two) if one < two else (two, one)
         near = near if near > near_z else near_z
+        far = far if far < far_y else far_y
         far = far if far < far_z else far_z
         if near <= far and far >= 0.0 and near <= 1.0:
             return False
     return True
+
+
+@inlined
+def _ordered(one: float, two: float) -> tuple[float, float]:
+    """The smaller one first."""
+    return (one, two) if one < two else (two, one)
 
 
 @inlined

@@ -61,8 +61,8 @@ func welcome(encoding: String = "binary") -> void:
 
 ## Answer the last decision, everybody running the same way.
 func answer(x: float, z: float) -> void:
-	var frame: PackedByteArray = heard.back().slice(0, RLFrames.HEADER_SIZE)
-	frame[0] = RLFrames.ACTIONS
+	var frame: PackedByteArray = heard.back().slice(0, RLBinaryCodec.HEADER_SIZE)
+	frame[0] = RLBinaryCodec.ACTIONS
 	frame[1] = 0
 	var actions: PackedFloat32Array = []
 	for _agent: int in 2 * frame.decode_u16(2):

@@ -17,7 +17,7 @@ const BAD_INPUT: int = 2
 const WATCH_MSEC: int = 50
 ## After a test that was given up: the frames in which its remains may still complain.
 const DRAIN_FRAMES: int = 2
-## How many complaints a message tells in full.
+## How many problems a message tells in full.
 const TOLD: int = 4
 ## Collects the errors that Godot and scripts report. `Logger` came with Godot 4.5, and a file
 ## that extends it would not load before, so it is made from its text and only where it can be.
@@ -70,9 +70,9 @@ var _lock: Mutex = Mutex.new()
 
 
 func _initialize() -> void:
-	var complaint: String = _take_options()
-	if complaint:
-		printerr("run_tests: " + complaint)
+	var problem: String = _take_options()
+	if problem:
+		printerr("run_tests: " + problem)
 		_ended = true
 		quit(BAD_INPUT)
 		return
@@ -147,27 +147,27 @@ func _run_test(script: GDScript, name: String, method: String) -> void:
 	while not _completed.has(name) and frames_played < test.frame_limit:
 		await physics_frame
 		frames_played += 1
-	var complaints: PackedStringArray = test.failures
+	var problems: PackedStringArray = test.failures
 	if not _completed.has(name):
-		complaints.append("it was given up after %d frames" % frames_played)
+		problems.append("it was given up after %d frames" % frames_played)
 	elif test.checks == 0:
-		complaints.append("it checked nothing")
+		problems.append("it checked nothing")
 	for error: String in _take_errors():
 		if not _is_allowed(error, test.allowed_errors):
-			complaints.append(error)
+			problems.append(error)
 	test.free()
 	if not _completed.has(name):
 		for _frame: int in DRAIN_FRAMES:
 			await physics_frame
 		_take_errors()
-	_record(name, complaints.is_empty(), _tell(complaints))
+	_record(name, problems.is_empty(), _tell(problems))
 
 
-## The first few complaints in full.
-func _tell(complaints: PackedStringArray) -> String:
-	var told: PackedStringArray = complaints.slice(0, TOLD)
-	if complaints.size() > TOLD:
-		told.append("and %d more" % (complaints.size() - TOLD))
+## The first few problems in full.
+func _tell(problems: PackedStringArray) -> String:
+	var told: PackedStringArray = problems.slice(0, TOLD)
+	if problems.size() > TOLD:
+		told.append("and %d more" % (problems.size() - TOLD))
 	return "; ".join(told)
 
 

@@ -7,7 +7,7 @@ extends TagTest
 const LAYOUTS: Array[String] = ["playground", "central_cross", "four_corners", "empty", "colonnade"]
 ## The first arenas keep to one layout each, the others change with the episode.
 const ARENAS: int = 8
-const TICKS: int = 1300
+const TICKS: int = 600
 const SEED: int = 9
 ## What the cubes are shrunk by: above the rounding of Jolt's floats and below the skin.
 const HAIR_M: float = 0.0002

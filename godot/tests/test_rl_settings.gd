@@ -49,7 +49,7 @@ func test_the_inspector_shows_the_profile_in_force() -> void:
 		for name: String in weights:
 			if name in _env:
 				check_equal(_env.get(name), weights[name], "%s of %s" % [name, profile])
-	check_equal(_prepare({}), "", "complaint")
+	check_equal(_prepare({}), "", "problem")
 	check_equal(_rules.weights, TagRules.read("", "classic").weights, "weights")
 	check_equal(_rules.reward_profile, "classic", "profile")
 
@@ -62,7 +62,7 @@ func test_an_edit_to_any_value_takes_effect() -> void:
 		env.rewards = "classic"
 		check_equal(env.timeout_hider_bonus, value, "shown")
 		var rules: TagRules = TagRules.read()
-		check_equal(env.prepare(_options(), rules), "", "complaint")
+		check_equal(env.prepare(_options(), rules), "", "problem")
 		check_equal(rules.weights.timeout_hider_bonus, value, "in force")
 		check_equal(rules.weights.timeout_seeker_penalty, 6.0, "the profile's")
 		env.free()
@@ -112,7 +112,7 @@ func test_the_environment_wins_over_the_inspector() -> void:
 	_env.rewards = "classic"
 	_env.win_bonus = 20.0
 	_env.jump_near_bonus = 2.0
-	check_equal(_prepare({"win_bonus": "30"}), "", "complaint")
+	check_equal(_prepare({"win_bonus": "30"}), "", "problem")
 	check_equal(_rules.weights.win_bonus, 30.0, "of the environment")
 	check_equal(_rules.weights.jump_near_bonus, 2.0, "of the Inspector")
 	check_equal(_rules.weights.high_ground_bonus, 0.1, "of the profile")
@@ -123,14 +123,14 @@ func test_the_command_line_chooses_the_profile_before_the_inspector() -> void:
 	_env.rewards = "classic"
 	_env.win_bonus = 20.0
 	var options: TagOptions = TagOptions.of(["--rewards=default"], {} as Dictionary[String, String])
-	check_equal(_env.prepare(options, _rules), "", "complaint")
+	check_equal(_env.prepare(options, _rules), "", "problem")
 	check_equal([_rules.reward_profile, _env.rewards], ["default", "default"], "profile")
 	check_equal(_rules.weights.timeout_hider_bonus, 10.0, "of the profile")
 	check_equal(_rules.weights.win_bonus, 20.0, "of the Inspector")
 
 
 func test_an_edit_in_a_running_game_counts_at_once() -> void:
-	check_equal(_prepare({}), "", "complaint")
+	check_equal(_prepare({}), "", "problem")
 	_env.tag_bonus = 25.0
 	_env.time_limit_sec = 4.0
 	check_equal([_rules.weights.win_bonus, _rules.limit_ticks], [25.0, 240], "in force")
@@ -140,12 +140,12 @@ func test_an_edit_in_a_running_game_counts_at_once() -> void:
 
 func test_an_unknown_profile_is_refused() -> void:
 	_env.rewards = "generous"
-	var complaint: String = "RLEnv.rewards: no reward profile 'generous'; there are default, classic"
-	check_equal(_prepare({}), complaint, "complaint")
+	var problem: String = "RLEnv.rewards: no reward profile 'generous'; there are default, classic"
+	check_equal(_prepare({}), problem, "problem")
 
 
 func test_what_is_not_changed_is_as_in_the_rules() -> void:
-	check_equal(_prepare({}), "", "complaint")
+	check_equal(_prepare({}), "", "problem")
 	var fresh: TagRules = TagRules.read()
 	check_equal(_rules.weights, fresh.weights, "weights")
 	check_equal([_rules.limit_ticks, _rules.decision_ticks], [600, 3], "ticks")
@@ -154,7 +154,7 @@ func test_what_is_not_changed_is_as_in_the_rules() -> void:
 func test_a_changed_export_replaces_one_value() -> void:
 	_env.seeker_time_penalty = -0.02
 	_env.step_tick_interval = 4
-	check_equal(_prepare({}), "", "complaint")
+	check_equal(_prepare({}), "", "problem")
 	var expected: Dictionary[String, float] = TagRules.read().weights
 	expected.seeker_time_penalty = -0.02
 	check_equal(_rules.weights, expected, "weights")
@@ -162,7 +162,7 @@ func test_a_changed_export_replaces_one_value() -> void:
 
 
 func test_a_variable_counts_even_where_it_is_the_default() -> void:
-	check_equal(_prepare({"timeout_hider_bonus": "6", "time_limit_sec": "2.5"}), "", "complaint")
+	check_equal(_prepare({"timeout_hider_bonus": "6", "time_limit_sec": "2.5"}), "", "problem")
 	check_equal(_rules.weights.timeout_hider_bonus, 6.0, "the hider's bonus")
 	check_equal(_rules.weights.timeout_seeker_penalty, 10.0, "the seeker's penalty")
 	check_equal([_rules.time_limit_sec, _rules.limit_ticks], [2.5, 150], "the time")
@@ -183,7 +183,7 @@ func test_other_names_are_accepted() -> void:
 	_env.set("tag_bonus", 20.0)
 	_env.set("progress_reward_scale", 0.5)
 	check_equal([_env.win_bonus, _env.get("tag_bonus")], [20.0, 20.0], "win_bonus")
-	check_equal(_prepare({}), "", "complaint")
+	check_equal(_prepare({}), "", "problem")
 	check_equal(_rules.weights.win_bonus, 20.0, "win_bonus")
 	check_equal(_rules.weights.distance_reward_scale, 0.5, "distance_reward_scale")
 
@@ -192,7 +192,7 @@ func test_switches() -> void:
 	var settings: Dictionary[String, String] = {
 		"training_mode": "1", "ai_is_it": "false", "control_all_agents": "No"
 	}
-	check_equal(_prepare(settings), "", "complaint")
+	check_equal(_prepare(settings), "", "problem")
 	check(_env.training_mode and _env.is_wanted(), "training")
 	check_equal([_env.ai_is_it, _env.control_all_agents], [false, false], "others")
 
@@ -210,15 +210,15 @@ func test_wrong_values_are_told_by_name() -> void:
 	for name: String in cases:
 		var env: RLEnv = RLEnv.new()
 		env.variables = {name: cases[name]} as Dictionary[String, String]
-		var complaint: String = env.prepare(_options(), TagRules.read())
-		check(complaint.begins_with(RLSettings.variable(name) + ": expected "), complaint)
-		check(not complaint.contains("\n"), "one line")
+		var problem: String = env.prepare(_options(), TagRules.read())
+		check(problem.begins_with(RLSettings.variable(name) + ": expected "), problem)
+		check(not problem.contains("\n"), "one line")
 		env.free()
 
 
 func test_an_episode_shorter_than_a_decision_is_refused() -> void:
-	var complaint: String = _prepare({"time_limit_sec": "0.02"})
-	check_equal(complaint, "AI_TIME_LIMIT_SEC: shorter than one decision", "complaint")
+	var problem: String = _prepare({"time_limit_sec": "0.02"})
+	check_equal(problem, "AI_TIME_LIMIT_SEC: shorter than one decision", "problem")
 
 
 func _prepare(settings: Dictionary[String, String]) -> String:

@@ -177,8 +177,8 @@ func test_a_damaged_file_is_told_by_its_place() -> void:
 		var layout: TagLayout = TagLayout.read(path, rules)
 		check(layout.error.contains(cases[text]), "%s gave '%s'" % [text, layout.error])
 	_write(path, '{"arena": {"width_m": 20.0}}')
-	var complaint: String = TagRules.read("", "", path).error
-	check_equal(complaint, path + ": arena.depth_m is missing", "a missing key")
+	var problem: String = TagRules.read("", "", path).error
+	check_equal(problem, path + ": arena.depth_m is missing", "a missing key")
 	_write(path, "nonsense")
 	check(TagRules.read("", "", path).error.contains("not valid JSON"), "nonsense was read")
 	DirAccess.remove_absolute(path)

@@ -113,10 +113,10 @@ func _changed(changes: Dictionary) -> Dictionary:
 	return STEP.merged(changes, true)
 
 
-func _expect(complaint: String, lines: Array) -> void:
+func _expect(problem: String, lines: Array) -> void:
 	var error: String = _read(lines).error
-	var right: bool = error.contains(complaint) if complaint else not error
-	check(right, "expected '%s', got '%s'" % [complaint, error])
+	var right: bool = error.contains(problem) if problem else not error
+	check(right, "expected '%s', got '%s'" % [problem, error])
 
 
 func _read(lines: Array) -> TagTrajectoryFile:

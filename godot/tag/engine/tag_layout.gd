@@ -45,6 +45,15 @@ static func of(data: Variant, path: String, rules: TagRules) -> TagLayout:
 	return layout
 
 
+## Whether a value of a JSON file is a list of `wanted` finite numbers.
+static func is_numbers(value: Variant, wanted: int) -> bool:
+	if not value is Array or value.size() != wanted:
+		return false
+	return value.all(
+		func(part: Variant) -> bool: return (part is float or part is int) and is_finite(part)
+	)
+
+
 ## Centre of a box, for those who draw it.
 func centre(index: int) -> Vector3:
 	var base: int = index * STRIDE + Part.MIDDLE
@@ -64,20 +73,14 @@ func extent(index: int) -> Vector3:
 func _take(given: Array, path: String, rules: TagRules) -> void:
 	for index: int in given.size():
 		var box: Variant = given[index]
-		if not box is Dictionary or not _is_numbers(box.get("at_m"), 2):
+		if not box is Dictionary or not is_numbers(box.get("at_m"), 2):
 			error = "%s: boxes[%d]: at_m is not two numbers" % [path, index]
-		elif not _is_numbers(box.get("size_m"), 3):
+		elif not is_numbers(box.get("size_m"), 3):
 			error = "%s: boxes[%d]: size_m is not three numbers" % [path, index]
 		if error:
 			return
 		boxes.append({"at_m": box.at_m, "size_m": box.size_m})
 		_add(box, rules)
-
-
-func _is_numbers(value: Variant, wanted: int) -> bool:
-	if not value is Array or value.size() != wanted:
-		return false
-	return value.all(func(part: Variant) -> bool: return part is float or part is int)
 
 
 func _add(box: Dictionary, rules: TagRules) -> void:

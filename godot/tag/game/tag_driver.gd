@@ -1,16 +1,16 @@
 class_name TagDriver
 extends Node
-## Who commands the agents of a game, and is told when a decision has been played.
+## Commands the agents of a game, and is called when a decision has been played.
 ##
-## A person, bots and policies (TagPlayers), the latter alone (TagContest), Python through a channel
-## (TagLockstep), or a server (RLEnv).
+## Drivers: a person, bots and policies (TagPlayers), evaluation matches (TagEvaluation), Python
+## through a channel (TagLockstep), any trainer (TagTraining), or a server (RLEnv).
 
 var game: TagGame
 
 
-## Take charge of a game whose arenas are there; what is wrong, or "".
-func take_charge(of: TagGame) -> String:
-	game = of
+## Take over a game whose arenas exist; returns the problem, or "".
+func start(played: TagGame) -> String:
+	game = played
 	return ""
 
 
@@ -24,6 +24,6 @@ func conclude() -> void:
 	pass
 
 
-## Whether a person may begin the next episode at will.
+## Whether a person may start the next episode at any time.
 func may_restart() -> bool:
 	return false

@@ -1,23 +1,22 @@
 class_name TagGame
 extends TagStage
-## The game: arenas on a centred grid, and a driver who commands the agents in them.
+## The game: arenas on a centred grid, and a driver that commands the agents in them.
 ##
 ## Each decision is sense, decide, move, in that order, in whole ticks; no rule reads a clock.
-## Played by a person, bots and policies, by a server if one is wanted or found, or from Python when
-## the game was started with `--channel=PORT`.
+## Played by a person, bots and policies; by a server that is requested or found; or from Python,
+## if started with `--channel=PORT`.
 
-## Free ground between two arenas.
+## Distance between two arenas.
 const SPACING_M: float = 4.0
-const BAD_INPUT: int = 2
 
-## The role a person plays, where the command line names none.
+## The role a person plays, unless the command line names one.
 @export_enum("nobody", "seeker", "hider") var person_plays: String = "seeker"
-## Live play with a server, for when it is wanted.
+## Live play with a server.
 @export var live: RLEnv
 
-## What was asked for: the process's own, unless set before the game is ready.
+## The process's own options, unless set before the game is ready.
 var options: TagOptions
-## Who commands the agents.
+## Commands the agents.
 var driver: TagDriver
 
 var _log: TagTrajectoryLog
@@ -28,9 +27,9 @@ func _ready() -> void:
 	TagInput.install()
 	if not options:
 		options = TagOptions.of_process()
-	var complaint: String = _set_up()
-	if complaint:
-		leave(BAD_INPUT, complaint)
+	var problem: String = _set_up()
+	if problem:
+		quit(problem)
 
 
 func _physics_process(_delta: float) -> void:
@@ -67,15 +66,6 @@ func begin_next(index: int) -> void:
 	episode_began.emit(index, arenas[index].game)
 
 
-## End the process, with what is wrong if anything is.
-func leave(code: int = 0, complaint: String = "") -> void:
-	if complaint:
-		printerr("estragon: " + complaint)
-	set_physics_process(false)
-	set_process_unhandled_input(false)
-	get_tree().quit(code)
-
-
 ## Where arena `index` of `count` stands: a square grid centred on the origin.
 static func grid_place(index: int, count: int, game: TagRules) -> Vector3:
 	var columns: int = ceili(sqrt(count))
@@ -87,7 +77,7 @@ static func grid_place(index: int, count: int, game: TagRules) -> Vector3:
 	return Vector3((column - 0.5 * (columns - 1)) * step_x, 0.0, (row - 0.5 * (rows - 1)) * step_z)
 
 
-## The match of an arena; whoever tests the game may play another kind.
+## The match of an arena; tests override this to play another kind.
 func _make_match(layouts: Array[TagLayout], number: int, first_seeker: int) -> TagMatch:
 	return TagMatch.new(rules, layouts, options.number("seed"), number, first_seeker)
 
@@ -101,17 +91,17 @@ func _set_up() -> String:
 	)
 	if rules.error:
 		return rules.error
-	var complaint: String = _choose_driver()
-	if not complaint:
-		complaint = _add_arenas()
-	if complaint:
-		return complaint
+	var problem: String = _choose_driver()
+	if not problem:
+		problem = _add_arenas()
+	if problem:
+		return problem
 	if options.text("title"):
 		title = options.text("title")
 	if not driver.get_parent():
 		add_child(driver)
-	complaint = driver.take_charge(self)
-	return complaint if complaint else _start_log()
+	problem = driver.start(self)
+	return problem if problem else _start_log()
 
 
 func _choose_driver() -> String:
@@ -119,11 +109,11 @@ func _choose_driver() -> String:
 		driver = TagLockstep.new()
 		return ""
 	if options.number("matches") > 0:
-		driver = TagContest.new()
+		driver = TagEvaluation.new()
 		return ""
-	var complaint: String = live.prepare(options, rules) if live else ""
+	var problem: String = live.prepare(options, rules) if live else ""
 	driver = live if live and live.is_wanted() else TagPlayers.new()
-	return complaint
+	return problem
 
 
 func _add_arenas() -> String:

@@ -12,8 +12,8 @@ var _episodes: Array[int] = []
 
 
 ## Connect and introduce ourselves; what is wrong if nobody listens.
-func take_charge(of: TagGame) -> String:
-	super(of)
+func start(played: TagGame) -> String:
+	super(played)
 	for arena: TagArena in game.arenas:
 		_matches.append(arena.game)
 		_episodes.append(0)
@@ -38,7 +38,7 @@ func take_charge(of: TagGame) -> String:
 func decide() -> bool:
 	if _take_actions():
 		return true
-	game.leave()
+	game.quit()
 	return false
 
 

@@ -195,7 +195,7 @@ func _check_real(name: String, least: float, most: float) -> void:
 		_fail("--%s: expected %s to %s, got '%s'" % [name, least, most, _values[name]])
 
 
-## The first complaint is the one to tell.
-func _fail(complaint: String) -> void:
+## The first problem is the one to tell.
+func _fail(problem: String) -> void:
 	if not error:
-		error = complaint
+		error = problem

@@ -13,8 +13,8 @@ var _person: int = -1
 var _rested: Array[int] = []
 
 
-func take_charge(of: TagGame) -> String:
-	super(of)
+func start(played: TagGame) -> String:
+	super(played)
 	var options: TagOptions = game.options
 	_persons_role = options.text("play") if options.text("play") else game.person_plays
 	if DisplayServer.get_name() == "headless" and not options.text("play"):

@@ -1,25 +1,38 @@
 class_name TagStage
 extends Node3D
-## What there is to look at: arenas with a match in each, live or replayed.
+## Arenas with a match in each, live or replayed.
 ##
 ## Camera, HUD and recorder know a stage, not who moves the agents on it.
 
 signal episode_began(arena: int, game: TagMatch)
 signal episode_ended(arena: int, game: TagMatch)
-## Others play from now on: what was won before does not count.
+## Other players from now on: the score starts again.
 signal players_changed
 
-## A headline, such as how long the two have trained; shown where there is one.
+## Exit code for invalid options or files.
+const BAD_INPUT: int = 2
+
+## A headline, such as how long the policies were trained; "" for none.
 var title: String = ""
-## How the connection to a server is; shown where there is something to say.
+## The state of the connection to a server; "" for none.
 var note: String = ""
-## Who plays which role, by the name to show.
+## The name of the player to show, by role.
 var players: Dictionary[String, String] = {"seeker": "", "hider": ""}
 var rules: TagRules
 ## The first one is shown.
 var arenas: Array[TagArena] = []
 
 
-## Seconds into the match that is shown, with the part of a tick that is shown already.
+## Seconds into the match that is shown, including fractions of a tick.
 func moment() -> float:
 	return float(arenas[0].game.tick) / rules.ticks_per_second
+
+
+## End the process; a problem is printed and makes the exit code BAD_INPUT.
+func quit(problem: String = "") -> void:
+	if problem:
+		printerr("estragon: " + problem)
+	set_process(false)
+	set_physics_process(false)
+	set_process_unhandled_input(false)
+	get_tree().quit(BAD_INPUT if problem else 0)

@@ -11,8 +11,9 @@ enum State { IDLE, WAITING, CONNECTING, GREETING, READY }
 
 const PROTOCOL: int = 1
 const CONNECT_SEC: float = 5.0
-## A server that has not answered `hello` by then is an older one.
-const HELLO_SEC: float = 2.0
+## The wait before the first retry; it doubles with each that fails, up to the longest.
+const FIRST_RETRY_SEC: float = 0.25
+const LONGEST_RETRY_SEC: float = 8.0
 const GOODBYE_SEC: float = 0.25
 const DONE: int = 1000
 const UNFIT: int = 1008
@@ -27,6 +28,8 @@ const LONG_REST_USEC: int = 1000
 
 ## Where the server listens.
 @export var url: String = "ws://127.0.0.1:8765"
+## A server that has not answered `hello` by then is an older one.
+@export_range(0.1, 60.0, 0.1, "suffix:s") var hello_timeout_sec: float = 2.0
 
 var state: State = State.IDLE
 ## How often it got ready: whoever asks begins anew when this has changed.
@@ -40,7 +43,7 @@ var refusal: String = ""
 
 var _peer: WebSocketPeer
 var _hello: Dictionary = {}
-var _backoff: RLBackoff = RLBackoff.new()
+var _retry_sec: float = FIRST_RETRY_SEC
 var _says: String = ""
 ## Why there is no connection.
 var _reason: String = ""
@@ -143,7 +146,7 @@ func take() -> Variant:
 ## The server answered as it should: next time try again soon.
 func confirm() -> void:
 	_absent_since = -1
-	_backoff.reset()
+	_retry_sec = FIRST_RETRY_SEC
 
 
 ## Give this connection up, and try again.
@@ -209,7 +212,7 @@ func _look_for_hello() -> void:
 		_fail(_how_it_closed())
 	elif _peer.get_available_packet_count() > 0:
 		_read_answer(_read(_peer.get_packet().get_string_from_utf8()))
-	elif _in_state_sec() > HELLO_SEC:
+	elif _in_state_sec() > hello_timeout_sec:
 		_become_ready()
 
 
@@ -251,7 +254,8 @@ func _fail(reason: String) -> void:
 	_peer = null
 	if _absent_since < 0:
 		_absent_since = Time.get_ticks_msec()
-	_next_try = Time.get_ticks_msec() + int(1000.0 * _backoff.take_sec())
+	_next_try = Time.get_ticks_msec() + int(1000.0 * _retry_sec)
+	_retry_sec = minf(2.0 * _retry_sec, LONGEST_RETRY_SEC)
 	_enter(State.WAITING)
 
 

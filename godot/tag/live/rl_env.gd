@@ -131,7 +131,7 @@ var _settings: RLSettings = RLSettings.new()
 var _options: TagOptions
 ## Bots and a person: for agents that the server does not play, and for when there is none.
 var _players: TagPlayers
-var _speech: RLSpeech
+var _codec: RLCodec
 var _matches: Array[TagMatch] = []
 var _controlled: Array[bool] = [true, true]
 var _session: int = 0
@@ -172,8 +172,8 @@ func _property_get_revert(property: StringName) -> Variant:
 ## Read the environment and change the rules accordingly; what is wrong, or "".
 func prepare(options: TagOptions, rules: TagRules) -> String:
 	_options = options
-	var complaint: String = _settings.take(self, variables)
-	return complaint if complaint else _settings.adjust(rules, options.text("rewards"))
+	var problem: String = _settings.take(self, variables)
+	return problem if problem else _settings.adjust(rules, options.text("rewards"))
 
 
 ## Whether a server may play at all.
@@ -186,8 +186,8 @@ func _is_expected() -> bool:
 	return training_mode or _options.is_on("live")
 
 
-func take_charge(of: TagGame) -> String:
-	super(of)
+func start(played: TagGame) -> String:
+	super(played)
 	if not client:
 		return "RLEnv: set its client, the RLClient that connects to the server"
 	for arena: TagArena in game.arenas:
@@ -199,7 +199,7 @@ func take_charge(of: TagGame) -> String:
 		game.person_plays = "hider" if _matches[0].first_seeker == 0 else "seeker"
 	_players = TagPlayers.new()
 	add_child(_players)
-	_players.take_charge(game)
+	_players.start(game)
 	# The match never asks the bodies; where nobody sees them, their physics only takes time.
 	PhysicsServer3D.set_active(is_watched)
 	_started_msec = Time.get_ticks_msec()
@@ -235,7 +235,7 @@ func conclude() -> void:
 		return
 	_is_asked = false
 	if training_mode:
-		_speech.note()
+		_codec.record_results()
 		_has_results = true
 	if is_watched and _matches[0].end != TagMatch.End.GOING_ON:
 		_rest_ticks = REST_TICKS
@@ -256,7 +256,7 @@ func _hello() -> Dictionary:
 		"encoding": "binary",
 		"observation_version": rules.observation_version,
 		"observation_size": rules.observation_size,
-		"action_size": RLSpeech.ACTION_SIZE,
+		"action_size": RLCodec.ACTION_SIZE,
 		"arenas": _matches.size(),
 		"tick_rate": rules.ticks_per_second,
 		"step_tick_interval": rules.decision_ticks,
@@ -273,18 +273,18 @@ func _hello() -> Dictionary:
 func _is_over() -> bool:
 	if train_duration > 0.0 and _passed_sec(_started_msec) >= train_duration:
 		print("estragon: the %s s of AI_TRAIN_DURATION are over" % train_duration)
-		game.leave()
+		game.quit()
 		return true
 	if is_watched or not _is_expected():
 		return false
 	var wait_sec: float = _options.real("server-wait")
 	if client.refusal:
-		game.leave(TagGame.BAD_INPUT, "%s refuses: %s" % [client.url, client.refusal])
+		game.quit("%s refuses: %s" % [client.url, client.refusal])
 		return true
 	if client.absent_sec() >= wait_sec:
 		var advice: String = "start one with `estragon serve`, or set --server-wait"
-		var complaint: String = "no server at %s for %s s; %s" % [client.url, wait_sec, advice]
-		game.leave(TagGame.BAD_INPUT, complaint)
+		var problem: String = "no server at %s for %s s; %s" % [client.url, wait_sec, advice]
+		game.quit(problem)
 		return true
 	return false
 
@@ -304,9 +304,9 @@ func _begin_session() -> void:
 	_is_asked = false
 	_has_results = false
 	if client.is_binary:
-		_speech = RLFrames.new(_matches, _controlled)
+		_codec = RLBinaryCodec.new(_matches, _controlled)
 	else:
-		_speech = RLJson.new(_matches, _controlled, legacy_act_fallback)
+		_codec = RLJsonCodec.new(_matches, _controlled, legacy_act_fallback)
 
 
 func _ask() -> void:
@@ -314,7 +314,7 @@ func _ask() -> void:
 		if _matches[index].end != TagMatch.End.GOING_ON:
 			game.begin_next(index)
 	_seq = (_seq + 1) & 0xFFFFFFFF
-	for message: Variant in _speech.ask(_seq, _has_results):
+	for message: Variant in _codec.encode_request(_seq, _has_results):
 		client.send(message)
 	_is_asked = true
 	_asked_msec = Time.get_ticks_msec()
@@ -323,13 +323,13 @@ func _ask() -> void:
 ## Take what the server says; true when the actions are there.
 func _hear() -> bool:
 	while client.wait_for_packet(0.0 if is_watched else PATIENCE_SEC):
-		if _speech.hear(client.take()):
+		if _codec.decode_reply(client.take()):
 			client.confirm()
 			return true
 		if _session != client.session:
 			return false
-		if _speech.error:
-			client.drop("the server said " + _speech.error)
+		if _codec.error:
+			client.drop("the server said " + _codec.error)
 			return false
 	if client.state == RLClient.State.READY and _passed_sec(_asked_msec) > step_timeout_sec:
 		client.drop("no actions for decision %d in %s s" % [_seq, step_timeout_sec])
@@ -344,7 +344,7 @@ func _command() -> void:
 
 func _action(index: int, agent: int) -> PackedFloat32Array:
 	if _controlled[agent]:
-		return _speech.action(index, agent)
+		return _codec.action(index, agent)
 	return _players.action(index, agent)
 
 

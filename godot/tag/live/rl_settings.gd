@@ -82,9 +82,9 @@ func edit(name: String, value: Variant) -> void:
 	else:
 		_edits[name] = value
 	if _is_running and name != "step_tick_interval":
-		var complaint: String = _put(name, number(name), _rules)
-		if complaint:
-			push_warning(complaint)
+		var problem: String = _put(name, number(name), _rules)
+		if problem:
+			push_warning(problem)
 
 
 func is_edited(name: String) -> bool:
@@ -130,13 +130,13 @@ func take(env: RLEnv, values: Dictionary[String, String]) -> String:
 ## Put profile and numbers into the rules, unless the command line names a profile.
 func adjust(rules: TagRules, asked_rewards: String) -> String:
 	if rewards and not asked_rewards:
-		var complaint: String = rules.choose_rewards(rewards)
-		if complaint:
-			return "RLEnv.rewards: " + complaint
+		var problem: String = rules.choose_rewards(rewards)
+		if problem:
+			return "RLEnv.rewards: " + problem
 	for name: String in _edits:
-		var complaint: String = _put(name, _edits[name], rules)
-		if complaint:
-			return complaint
+		var problem: String = _put(name, _edits[name], rules)
+		if problem:
+			return problem
 	if rules.limit_ticks < rules.decision_ticks:
 		return "%s: shorter than one decision" % _label("time_limit_sec")
 	_rules = rules

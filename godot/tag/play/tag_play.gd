@@ -27,9 +27,9 @@ func role() -> String:
 func choose(new_role: String, new_level: String) -> void:
 	options.put("play", new_role)
 	_oppose(new_level)
-	var complaint: String = driver.take_charge(self)
-	if complaint:
-		leave(BAD_INPUT, complaint)
+	var problem: String = driver.start(self)
+	if problem:
+		quit(problem)
 		return
 	players_changed.emit()
 	restart()

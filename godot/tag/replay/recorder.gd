@@ -8,7 +8,6 @@ extends Node
 
 const NAME: String = "frame_%06d.png"
 const UNFINISHED: String = ".part"
-const BAD_INPUT: int = 2
 ## Before everything that looks at the stage.
 const FIRST_OF_ALL: int = -1000
 ## Pictures that may wait to be written; each is some megabytes.
@@ -52,9 +51,9 @@ func _ready() -> void:
 	if not TagLook.wanted:
 		printerr("estragon: without a display nothing is drawn, so nothing is recorded")
 		return
-	var complaint: String = _set_up()
-	if complaint:
-		_give_up(complaint)
+	var problem: String = _set_up()
+	if problem:
+		_give_up(problem)
 		return
 	set_process(true)
 	RenderingServer.frame_post_draw.connect(_on_drawn)
@@ -95,9 +94,9 @@ func _set_up() -> String:
 		_folder = options.data_folder("frames")
 	var stage: TagStage = view.stage
 	if stage is TagReplay:
-		var complaint: String = _plan(stage as TagReplay)
-		if complaint:
-			return complaint
+		var problem: String = _plan(stage as TagReplay)
+		if problem:
+			return problem
 	elif options.text("times"):
 		return "--times is for replays; a game is recorded as it is played"
 	elif _fps > stage.rules.ticks_per_second:
@@ -139,7 +138,7 @@ func _plan(replay: TagReplay) -> String:
 	var json: JSON = JSON.new()
 	if json.parse(file.get_as_text()) != OK or not json.data is Array or not json.data:
 		return "--times: %s is not a JSON list of seconds" % path
-	if not TagTrajectoryStart.is_numbers(json.data, json.data.size()):
+	if not TagLayout.is_numbers(json.data, json.data.size()):
 		return "--times: %s has something else than seconds in it" % path
 	for second: float in json.data:
 		if second < 0.0 or (_times and second < _times[-1]):
@@ -210,10 +209,9 @@ func _finish_writing() -> void:
 	_waiting.clear()
 
 
-func _give_up(complaint: String) -> void:
+func _give_up(problem: String) -> void:
 	set_process(false)
-	printerr("estragon: " + complaint)
-	get_tree().quit(BAD_INPUT)
+	view.stage.quit(problem)
 
 
 func _path(frame: int) -> String:

@@ -6,7 +6,6 @@ extends TagStage
 ##
 ## FILE is a match, or a folder of them; the environment may name it too, as AI_REPLAY_PATH.
 
-const BAD_INPUT: int = 2
 ## How long the end stays in sight.
 const HOLD_SEC: float = 1.5
 
@@ -30,15 +29,13 @@ func _ready() -> void:
 		options = TagOptions.of_process()
 	speed = options.real("speed")
 	title = options.text("title")
-	var complaint: String = options.error
-	if not complaint:
-		complaint = _find_files(options.place("replay"))
-	if not complaint:
-		complaint = open(0)
-	if complaint:
-		printerr("estragon: " + complaint)
-		set_process(false)
-		get_tree().quit(BAD_INPUT)
+	var problem: String = options.error
+	if not problem:
+		problem = _find_files(options.place("replay"))
+	if not problem:
+		problem = open(0)
+	if problem:
+		quit(problem)
 
 
 func _process(delta: float) -> void:
@@ -85,9 +82,9 @@ func open(which: int) -> String:
 func turn(by: int) -> void:
 	if file + by < 0 or file + by >= files.size():
 		return
-	var complaint: String = open(file + by)
-	if complaint:
-		printerr("estragon: " + complaint)
+	var problem: String = open(file + by)
+	if problem:
+		printerr("estragon: " + problem)
 
 
 ## From the beginning.

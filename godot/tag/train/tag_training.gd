@@ -2,17 +2,17 @@ class_name TagTraining
 extends TagDriver
 ## Matches played by any trainer that speaks the protocol of Godot RL Agents.
 ##
-## A decision of the rules is one action of Sync. Running out of time is a rule of the game, and the
-## time left is seen: every end is a termination.
+## A decision of the rules is one action of Sync. The time limit is a rule of the game, and the time
+## left is observed: every end is a termination.
 
-var _controllers: Array[TagController] = []
+var _controllers: Array[Controller] = []
 
 
-func take_charge(of: TagGame) -> String:
-	super(of)
+func start(played: TagGame) -> String:
+	super(played)
 	for arena: TagArena in game.arenas:
 		for i: int in 2:
-			var controller: TagController = TagController.new(arena.game, i)
+			var controller: Controller = Controller.new(arena.game, i)
 			controller.name = "%sAgent%d" % [arena.name, i + 1]
 			add_child(controller)
 			_controllers.append(controller)
@@ -39,20 +39,20 @@ func conclude() -> void:
 
 
 func _physics_process(_delta: float) -> void:
-	for controller: TagController in _controllers:
+	for controller: Controller in _controllers:
 		if controller.needs_reset:
 			_restart()
 			return
 
 
-## A trainer wants to begin anew.
+## The trainer asked for a reset.
 func _restart() -> void:
 	game.restart()
 	for arena: int in game.arenas.size():
 		_begin(arena)
 
 
-## Begin an episode whose chances are those of its first agent's.
+## Start an episode with the seed of its first agent.
 func _begin(arena: int) -> void:
 	for i: int in 2:
 		_controllers[2 * arena + i].reset()
@@ -60,3 +60,33 @@ func _begin(arena: int) -> void:
 	played.seed_value = _controllers[2 * arena].episode_seed
 	played.episode = -1
 	game.begin_next(arena)
+
+
+## One agent of a match as the trainer sees it.
+class Controller:
+	extends AIController3D
+
+	var game: TagMatch
+	var index: int
+	## Its action in the next decision.
+	var action: PackedFloat32Array = [0.0, 0.0, 0.0]
+
+	func _init(played: TagMatch, which: int) -> void:
+		game = played
+		index = which
+		reset_after = 1 << 62
+		policy_name = "seeker" if which == game.first_seeker else "hider"
+
+	func get_obs() -> Dictionary:
+		return {"obs": game.observations[index]}
+
+	func get_action_space() -> Dictionary:
+		return {
+			"move": {"size": 2, "action_type": "continuous"},
+			"jump": {"size": 1, "action_type": "continuous"},
+		}
+
+	func set_action(wanted: Variant) -> void:
+		action[0] = wanted["move"][0]
+		action[1] = wanted["move"][1]
+		action[2] = wanted["jump"][0]

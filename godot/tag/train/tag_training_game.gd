@@ -1,6 +1,6 @@
 class_name TagTrainingGame
 extends TagGame
-## The game for a trainer: `--arenas=` and the like stand among the words that the trainer passes.
+## The game for a trainer, whose arguments include the game's own, such as `--arenas=16`.
 
 @export var sync: Sync
 
@@ -16,7 +16,7 @@ func _choose_driver() -> String:
 	return ""
 
 
-## The words that are the game's own.
+## The arguments that are options of the game.
 func _words() -> PackedStringArray:
 	var words: PackedStringArray = []
 	for word: String in OS.get_cmdline_args() + OS.get_cmdline_user_args():

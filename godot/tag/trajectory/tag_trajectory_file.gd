@@ -45,8 +45,8 @@ var _lists: RegEx = RegEx.create_from_string('"(pos|vel|forward)"\\s*:\\s*\\[([^
 static func read(file: String) -> TagTrajectoryFile:
 	var trajectory: TagTrajectoryFile = TagTrajectoryFile.new()
 	trajectory.path = file
-	var complaint: String = trajectory._read()
-	trajectory.error = "%s: %s" % [file, complaint] if complaint else ""
+	var problem: String = trajectory._read()
+	trajectory.error = "%s: %s" % [file, problem] if problem else ""
 	return trajectory
 
 
@@ -65,9 +65,9 @@ func _read() -> String:
 		var line: String = file.get_line()
 		line_number += 1
 		if line.strip_edges():
-			var complaint: String = _take_line(line)
-			if complaint:
-				return "line %d: %s" % [line_number, complaint]
+			var problem: String = _take_line(line)
+			if problem:
+				return "line %d: %s" % [line_number, problem]
 	return _missing()
 
 
@@ -129,24 +129,24 @@ func _take_end(record: Dictionary) -> String:
 func _take_step(record: Dictionary, line: String) -> String:
 	var agent: int = _index_of(record.get("agent"))
 	var tick: int = _tick_of(record)
-	var complaint: String = ""
+	var problem: String = ""
 	if agent < 0:
-		complaint = "agent: expected one of %s" % ", ".join(names)
+		problem = "agent: expected one of %s" % ", ".join(names)
 	elif tick < 0:
-		complaint = "expected a tick, or the second ts"
+		problem = "expected a tick, or the second ts"
 	else:
-		complaint = _make_room(tick, agent)
-	if not complaint:
-		complaint = _take_numbers(record, line, numbers.size() - STRIDE * (2 - agent))
-	return complaint if complaint else _take_facts(record, facts.size() - 2 + agent)
+		problem = _make_room(tick, agent)
+	if not problem:
+		problem = _take_numbers(record, line, numbers.size() - STRIDE * (2 - agent))
+	return problem if problem else _take_facts(record, facts.size() - 2 + agent)
 
 
 func _take_numbers(record: Dictionary, line: String, place: int) -> String:
 	for key: String in ["pos", "vel"]:
-		if not TagTrajectoryStart.is_numbers(record.get(key), 3):
+		if not TagLayout.is_numbers(record.get(key), 3):
 			return "%s: expected three numbers" % key
 	var has_forward: bool = record.get("forward") != null
-	if has_forward and not TagTrajectoryStart.is_numbers(record.forward, 2):
+	if has_forward and not TagLayout.is_numbers(record.forward, 2):
 		return "forward: expected two numbers"
 	var texts: Dictionary[String, String] = {"pos": "", "vel": "", "forward": ""}
 	for found: RegExMatch in _lists.search_all(line):
@@ -216,7 +216,7 @@ func _take_facts(record: Dictionary, place: int) -> String:
 	var rays: int = start.rules.rays
 	var dists: Variant = record.get("dists")
 	var types: Variant = record.get("types")
-	if TagTrajectoryStart.is_numbers(dists, rays) and TagTrajectoryStart.is_numbers(types, rays):
+	if TagLayout.is_numbers(dists, rays) and TagLayout.is_numbers(types, rays):
 		known |= Fact.HAS_RAYS
 		for ray: int in rays:
 			reaches[place * rays + ray] = dists[ray]
@@ -248,4 +248,4 @@ func _tick_of(record: Dictionary) -> int:
 
 
 static func _is_number(value: Variant) -> bool:
-	return TagTrajectoryStart.is_numbers([value], 1)
+	return TagLayout.is_numbers([value], 1)

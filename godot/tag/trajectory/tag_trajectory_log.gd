@@ -17,10 +17,10 @@ func _init(folder: String, players: Dictionary[String, String]) -> void:
 
 ## Make the folder; returns what is wrong with it, or "".
 func prepare() -> String:
-	var complaint: Error = DirAccess.make_dir_recursive_absolute(_folder)
+	var problem: Error = DirAccess.make_dir_recursive_absolute(_folder)
 	var folder: DirAccess = DirAccess.open(_folder)
-	if complaint != OK or not folder:
-		return "cannot write into %s: %s" % [_folder, error_string(complaint)]
+	if problem != OK or not folder:
+		return "cannot write into %s: %s" % [_folder, error_string(problem)]
 	return ""
 
 

@@ -39,15 +39,6 @@ static func of(record: Dictionary) -> TagTrajectoryStart:
 	return start
 
 
-## Whether this is so many numbers, none of them infinite.
-static func is_numbers(value: Variant, wanted: int) -> bool:
-	if not value is Array or value.size() != wanted:
-		return false
-	return value.all(
-		func(part: Variant) -> bool: return (part is float or part is int) and is_finite(part)
-	)
-
-
 func _take(record: Dictionary) -> String:
 	if record.get("format", FORMAT) != FORMAT:
 		return "format %s; this reads format %d" % [record.format, FORMAT]
@@ -63,8 +54,8 @@ func _take(record: Dictionary) -> String:
 	if record.get("players") is Dictionary:
 		for role: String in players:
 			players[role] = str(record.players.get(role, ""))
-	var complaint: String = _take_rules(record)
-	return complaint if complaint else _take_layout(record)
+	var problem: String = _take_rules(record)
+	return problem if problem else _take_layout(record)
 
 
 func _take_rules(record: Dictionary) -> String:
@@ -72,15 +63,15 @@ func _take_rules(record: Dictionary) -> String:
 	var eyes: Variant = record.get("eyes")
 	eyes = {} if eyes == null else eyes
 	var size: Variant = record.get("arena_size_m", [data.arena.width_m, data.arena.depth_m])
-	var complaint: String = _move_numbers(record, PLACES, data)
+	var problem: String = _move_numbers(record, PLACES, data)
 	if not eyes is Dictionary:
-		complaint = "eyes: expected an object"
-	if not complaint:
-		complaint = _move_numbers(eyes, EYE_PLACES, data)
-	if not is_numbers(size, 2) or size.min() <= 0 or size.max() > LARGEST_ARENA_M:
-		complaint = "arena_size_m: expected two lengths, up to %d m" % int(LARGEST_ARENA_M)
-	if complaint:
-		return complaint
+		problem = "eyes: expected an object"
+	if not problem:
+		problem = _move_numbers(eyes, EYE_PLACES, data)
+	if not TagLayout.is_numbers(size, 2) or size.min() <= 0 or size.max() > LARGEST_ARENA_M:
+		problem = "arena_size_m: expected two lengths, up to %d m" % int(LARGEST_ARENA_M)
+	if problem:
+		return problem
 	data.arena.width_m = size[0]
 	data.arena.depth_m = size[1]
 	data.observation.size = TagObservation.rays + TagObservation.RAY_CHANNELS * int(data.eyes.rays)
@@ -95,7 +86,7 @@ func _move_numbers(record: Dictionary, places: Dictionary[String, Array], data: 
 		if not record.has(key):
 			continue
 		var most: float = places[key][2]
-		if not is_numbers([record[key]], 1) or record[key] <= 0 or record[key] > most:
+		if not TagLayout.is_numbers([record[key]], 1) or record[key] <= 0 or record[key] > most:
 			return "%s: expected a number above 0, up to %d" % [key, int(most)]
 		data[places[key][0]][places[key][1]] = record[key]
 	return ""
@@ -112,4 +103,4 @@ func _take_layout(record: Dictionary) -> String:
 
 
 func _whole(value: Variant) -> int:
-	return int(value) if is_numbers([value], 1) else 0
+	return int(value) if TagLayout.is_numbers([value], 1) else 0

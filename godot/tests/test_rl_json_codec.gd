@@ -7,8 +7,8 @@ var _matches: Array[TagMatch] = []
 
 func test_all_agents_ask_at_once() -> void:
 	_begin(2)
-	var speech: RLJson = RLJson.new(_matches, [true, true])
-	var asked: Dictionary = _only(speech.ask(9, false))
+	var codec: RLJsonCodec = RLJsonCodec.new(_matches, [true, true])
+	var asked: Dictionary = _only(codec.encode_request(9, false))
 	check_equal([asked.type, asked.seq], ["act_batch", 9.0], "the question")
 	check_equal(asked.obs.keys(), ["Agent1", "Agent2", "Agent3", "Agent4"], "who asks")
 	var seen: PackedFloat32Array = asked.obs.Agent4
@@ -17,28 +17,28 @@ func test_all_agents_ask_at_once() -> void:
 	for number: int in 4:
 		actions["Agent%d" % (number + 1)] = [0.1 * number, -0.5, 1]
 	var answer: Dictionary = {"type": "action_batch", "actions": actions, "seq": 9, "info": {}}
-	check(speech.hear(JSON.stringify(answer)), "it is complete: " + speech.error)
-	check_equal(speech.action(1, 0), act(0.2, -0.5, 1.0), "an action")
+	check(codec.decode_reply(JSON.stringify(answer)), "it is complete: " + codec.error)
+	check_equal(codec.action(1, 0), act(0.2, -0.5, 1.0), "an action")
 
 
 func test_an_older_server_repeats_no_seq() -> void:
 	_begin(1)
-	var speech: RLJson = RLJson.new(_matches, [true, false])
-	var asked: Dictionary = _only(speech.ask(3, false))
+	var codec: RLJsonCodec = RLJsonCodec.new(_matches, [true, false])
+	var asked: Dictionary = _only(codec.encode_request(3, false))
 	check_equal(asked.obs.keys(), ["Agent1"], "who asks")
-	check(not speech.hear('{"type":"echo","recv":{}}'), "an echo is no answer")
-	check_equal(speech.error, "", "and no mistake")
-	check(speech.hear('{"type":"action_batch","actions":{"Agent1":[1,0,0]}}'), speech.error)
+	check(not codec.decode_reply('{"type":"echo","recv":{}}'), "an echo is no answer")
+	check_equal(codec.error, "", "and no mistake")
+	check(codec.decode_reply('{"type":"action_batch","actions":{"Agent1":[1,0,0]}}'), codec.error)
 
 
 func test_a_transition_tells_everything() -> void:
 	_begin(1)
-	var speech: RLJson = RLJson.new(_matches, [true, true])
+	var codec: RLJsonCodec = RLJsonCodec.new(_matches, [true, true])
 	var game: TagMatch = _matches[0]
 	var before: PackedFloat32Array = game.observations[1].duplicate()
 	var distance: float = game.agents[0].distance_to(game.agents[1])
-	_answer_and_play(speech, 0)
-	var messages: Array = speech.ask(1, true)
+	_answer_and_play(codec, 0)
+	var messages: Array = codec.encode_request(1, true)
 	check_equal(messages.size(), 2, "messages")
 	var told: Dictionary = JSON.parse_string(messages[0])
 	check_equal([told.type, told.transitions.size()], ["transition_batch", 2], "what is told")
@@ -59,13 +59,13 @@ func test_a_transition_tells_everything() -> void:
 
 func test_the_last_transition_tells_how_it_ended() -> void:
 	_begin(2)
-	var speech: RLJson = RLJson.new(_matches, [true, true])
+	var codec: RLJsonCodec = RLJsonCodec.new(_matches, [true, true])
 	_matches[0].agents[1].x = _matches[0].agents[0].x
 	_matches[0].agents[1].z = _matches[0].agents[0].z
 	_matches[1].tick = _rules.limit_ticks - 1
-	_answer_and_play(speech, 0)
+	_answer_and_play(codec, 0)
 	_matches[0].begin(1)
-	var told: Dictionary = JSON.parse_string(speech.ask(1, true)[0])
+	var told: Dictionary = JSON.parse_string(codec.encode_request(1, true)[0])
 	var tagged: Dictionary = told.transitions[0].info
 	check(told.transitions[0].done, "done")
 	check_equal([tagged.terminal_reason, tagged.winner], ["tag", "Agent1"], "the tag")
@@ -77,18 +77,18 @@ func test_the_last_transition_tells_how_it_ended() -> void:
 
 func test_the_oldest_servers_are_asked_one_by_one() -> void:
 	_begin(1)
-	var speech: RLJson = RLJson.new(_matches, [true, true], true)
-	var messages: Array = speech.ask(0, false)
+	var codec: RLJsonCodec = RLJsonCodec.new(_matches, [true, true], true)
+	var messages: Array = codec.encode_request(0, false)
 	check_equal(messages.size(), 2, "questions")
 	var asked: Dictionary = JSON.parse_string(messages[0])
 	check_equal(asked.keys(), ["type", "obs"], "a question's fields")
 	check_equal(asked.type, "act", "its type")
-	check(not speech.hear('{"type":"action","action":[1,0,0],"info":{}}'), "half an answer")
-	check(speech.hear('{"type":"action","action":[0,1,0.75],"info":{}}'), "an answer")
-	check_equal(speech.action(0, 1), act(0.0, 1.0, 0.75), "the second's action")
+	check(not codec.decode_reply('{"type":"action","action":[1,0,0],"info":{}}'), "half an answer")
+	check(codec.decode_reply('{"type":"action","action":[0,1,0.75],"info":{}}'), "an answer")
+	check_equal(codec.action(0, 1), act(0.0, 1.0, 0.75), "the second's action")
 	_play()
-	speech.note()
-	messages = speech.ask(1, true)
+	codec.record_results()
+	messages = codec.encode_request(1, true)
 	check_equal(messages.size(), 4, "two are told, two ask")
 	var told: Dictionary = JSON.parse_string(messages[0])
 	check_equal([told.type, told.info.agent], ["transition", "Agent1"], "what is told")
@@ -106,10 +106,10 @@ func test_a_wrong_answer_is_an_error() -> void:
 		"out of paper": '{"type":"error","error":"out of paper"}',
 	}
 	for told: String in cases:
-		var speech: RLJson = RLJson.new(_matches, [true, true])
-		speech.ask(4, false)
-		check(not speech.hear(cases[told]), told)
-		check(speech.error.contains(told), "'%s' does not say %s" % [speech.error, told])
+		var codec: RLJsonCodec = RLJsonCodec.new(_matches, [true, true])
+		codec.encode_request(4, false)
+		check(not codec.decode_reply(cases[told]), told)
+		check(codec.error.contains(told), "'%s' does not say %s" % [codec.error, told])
 
 
 func _begin(arenas: int) -> void:
@@ -120,14 +120,17 @@ func _begin(arenas: int) -> void:
 		_matches.append(game)
 
 
-func _answer_and_play(speech: RLJson, seq: int) -> void:
-	speech.ask(seq, false)
+func _answer_and_play(codec: RLJsonCodec, seq: int) -> void:
+	codec.encode_request(seq, false)
 	var actions: Dictionary = {}
 	for number: int in 2 * _matches.size():
 		actions["Agent%d" % (number + 1)] = [1 - number % 2, number % 2, 0]
-	check(speech.hear(JSON.stringify({"type": "action_batch", "actions": actions})), speech.error)
+	check(
+		codec.decode_reply(JSON.stringify({"type": "action_batch", "actions": actions})),
+		codec.error
+	)
 	_play()
-	speech.note()
+	codec.record_results()
 
 
 func _play() -> void:

@@ -1,4 +1,4 @@
-class_name RLSpeech
+class_name RLCodec
 extends RefCounted
 ## How a game speaks with its server: what it asks and tells, and how it reads the answer.
 
@@ -26,17 +26,17 @@ func _init(matches: Array[TagMatch], controlled: Array[bool]) -> void:
 
 
 ## Take note of what a decision brought, before any episode begins anew.
-func note() -> void:
+func record_results() -> void:
 	pass
 
 
 ## What to send, text or bytes, to ask what to do now and tell what was noted.
-func ask(_seq: int, _with_results: bool) -> Array:
+func encode_request(_seq: int, _with_results: bool) -> Array:
 	return []
 
 
 ## Take a message; true when the answer is complete.
-func hear(_message: Variant) -> bool:
+func decode_reply(_message: Variant) -> bool:
 	return false
 
 

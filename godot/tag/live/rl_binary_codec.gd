@@ -1,5 +1,5 @@
-class_name RLFrames
-extends RLSpeech
+class_name RLBinaryCodec
+extends RLCodec
 ## The binary frames of docs/ws_protocol.md: a decision of all arenas, and its actions.
 
 const HEADER_SIZE: int = 8
@@ -26,7 +26,7 @@ func _init(matches: Array[TagMatch], controlled: Array[bool]) -> void:
 	_winners.resize(matches.size())
 
 
-func note() -> void:
+func record_results() -> void:
 	_terms.clear()
 	_last.clear()
 	for index: int in _matches.size():
@@ -44,7 +44,7 @@ func note() -> void:
 			_last.append_array(game.observations[_second])
 
 
-func ask(seq: int, with_results: bool) -> Array:
+func encode_request(seq: int, with_results: bool) -> Array:
 	_seq = seq
 	var frame: PackedByteArray = []
 	frame.resize(HEADER_SIZE)
@@ -72,7 +72,7 @@ func ask(seq: int, with_results: bool) -> Array:
 
 
 ## Text is passed over: a server that has something to say against us closes the connection.
-func hear(message: Variant) -> bool:
+func decode_reply(message: Variant) -> bool:
 	if not message is PackedByteArray:
 		return false
 	var frame: PackedByteArray = message

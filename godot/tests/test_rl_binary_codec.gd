@@ -10,7 +10,7 @@ var _matches: Array[TagMatch] = []
 
 func test_a_first_decision_holds_what_is_seen() -> void:
 	_play_two(0)
-	var frame: PackedByteArray = RLFrames.new(_matches, BOTH).ask(7, false)[0]
+	var frame: PackedByteArray = RLBinaryCodec.new(_matches, BOTH).encode_request(7, false)[0]
 	var size: int = _rules.observation_size
 	check_equal(frame.size(), 8 + ARENAS + ARENAS * 2 * size * 4, "bytes")
 	check_equal(frame.slice(0, 8).hex_encode(), "4400030007000000", "the header")
@@ -35,14 +35,14 @@ func test_who_began_as_the_seeker_comes_first() -> void:
 func test_actions_are_handed_out_by_agent() -> void:
 	for first: int in 2:
 		_play_two(first)
-		var speech: RLFrames = RLFrames.new(_matches, BOTH)
-		speech.ask(258, false)
-		check(speech.hear(_answer(258)), "it is complete: " + speech.error)
+		var codec: RLBinaryCodec = RLBinaryCodec.new(_matches, BOTH)
+		codec.encode_request(258, false)
+		check(codec.decode_reply(_answer(258)), "it is complete: " + codec.error)
 		for arena: int in ARENAS:
 			for agent: int in 2:
 				var base: float = 6.0 * arena + (0.0 if agent == first else 3.0)
 				var expected: PackedFloat32Array = [base, base + 1.0, base + 2.0]
-				check_equal(speech.action(arena, agent), expected, "agent %d" % agent)
+				check_equal(codec.action(arena, agent), expected, "agent %d" % agent)
 
 
 func test_an_answer_that_does_not_fit_is_an_error() -> void:
@@ -54,13 +54,13 @@ func test_an_answer_that_does_not_fit_is_an_error() -> void:
 		"4 arenas": PackedByteArray([0x41, 0, 4, 0]) + _answer(5).slice(4),
 	}
 	for told: String in cases:
-		var speech: RLFrames = RLFrames.new(_matches, BOTH)
-		speech.ask(5, false)
-		check(not speech.hear(cases[told]), told)
-		check(speech.error.contains(told), "'%s' does not say %s" % [speech.error, told])
-	var patient: RLFrames = RLFrames.new(_matches, BOTH)
-	patient.ask(5, false)
-	check(not patient.hear('{"type":"action_batch"}'), "text is no answer")
+		var codec: RLBinaryCodec = RLBinaryCodec.new(_matches, BOTH)
+		codec.encode_request(5, false)
+		check(not codec.decode_reply(cases[told]), told)
+		check(codec.error.contains(told), "'%s' does not say %s" % [codec.error, told])
+	var patient: RLBinaryCodec = RLBinaryCodec.new(_matches, BOTH)
+	patient.encode_request(5, false)
+	check(not patient.decode_reply('{"type":"action_batch"}'), "text is no answer")
 	check_equal(patient.error, "", "text is passed over")
 
 
@@ -89,8 +89,8 @@ func _check_results(seq: int) -> void:
 	var first: int = _matches[0].first_seeker
 	var order: Array[int] = [first, 1 - first]
 	var size: int = _rules.observation_size
-	var speech: RLFrames = RLFrames.new(_matches, BOTH)
-	speech.note()
+	var codec: RLBinaryCodec = RLBinaryCodec.new(_matches, BOTH)
+	codec.record_results()
 	var rewards: PackedFloat32Array = []
 	var terms: PackedFloat64Array = []
 	var last: PackedFloat32Array = []
@@ -107,7 +107,7 @@ func _check_results(seq: int) -> void:
 		ticks.append(game.tick)
 	_matches[1].begin(1)
 	_matches[2].begin(1)
-	var frame: PackedByteArray = speech.ask(seq, true)[0]
+	var frame: PackedByteArray = codec.encode_request(seq, true)[0]
 	var per_arena: int = 8 + 144 + 8 + 4 + 1 + 1 + 1 + 2 * size * 4
 	check_equal(frame.size(), 8 + ARENAS * per_arena + 2 * 2 * size * 4, "bytes")
 	check_equal([frame[0], frame[1], frame.decode_u32(4)], [0x44, 1, seq], "the header")

@@ -1,4 +1,4 @@
-class_name TagContest
+class_name TagEvaluation
 extends TagDriver
 ## Matches between two players as fast as they go: `--matches=N` plays them, tells, and leaves.
 ##
@@ -17,8 +17,8 @@ var _winners: PackedInt32Array = []
 var _ticks: PackedInt32Array = []
 
 
-func take_charge(of: TagGame) -> String:
-	super(of)
+func start(played: TagGame) -> String:
+	super(played)
 	_pair = TagPair.new(game.options, game.rules)
 	_wanted = game.options.number("matches")
 	_winners.resize(_wanted)
@@ -40,7 +40,7 @@ func decide() -> bool:
 			playing.append(game.arenas[index].game)
 	if playing.is_empty():
 		_tell()
-		game.leave()
+		game.quit()
 		return false
 	var actions: Array[PackedFloat32Array] = _pair.act_all(playing)
 	for index: int in playing.size():

@@ -1,5 +1,5 @@
-class_name RLJson
-extends RLSpeech
+class_name RLJsonCodec
+extends RLCodec
 ## The JSON messages of docs/ws_protocol.md, for servers that know nothing else.
 ##
 ## `act_batch` and `transition_batch`, or one `act` and `transition` an agent for the oldest.
@@ -24,7 +24,7 @@ static func name_of(arena: int, agent: int) -> String:
 	return "Agent%d" % (2 * arena + agent + 1)
 
 
-func note() -> void:
+func record_results() -> void:
 	_transitions.clear()
 	for asked: Dictionary in _asked:
 		var game: TagMatch = _matches[asked.arena]
@@ -41,7 +41,7 @@ func note() -> void:
 		_transitions.append(transition)
 
 
-func ask(seq: int, with_results: bool) -> Array:
+func encode_request(seq: int, with_results: bool) -> Array:
 	var messages: Array = []
 	if with_results:
 		messages.append_array(_tell())
@@ -62,7 +62,7 @@ func ask(seq: int, with_results: bool) -> Array:
 	return messages
 
 
-func hear(message: Variant) -> bool:
+func decode_reply(message: Variant) -> bool:
 	var json: JSON = JSON.new()
 	if not message is String or json.parse(message) != OK or not json.data is Dictionary:
 		error = "something that is no JSON object"
@@ -93,7 +93,7 @@ func _hear_batch(said: Dictionary) -> bool:
 
 
 func _take(asked: Dictionary, wanted: Variant) -> void:
-	if not TagTrajectoryStart.is_numbers(wanted, ACTION_SIZE):
+	if not TagLayout.is_numbers(wanted, ACTION_SIZE):
 		var agent: String = name_of(asked.arena, asked.agent)
 		error = "no action for %s: %s" % [agent, str(wanted).left(100)]
 		return

@@ -127,7 +127,7 @@ def test_godot_draws_the_film_if_wanted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--duration", "0"], "--duration: expected 0.05 to 3600 s, got 0"),
+        (["--duration", "0"], "--duration: expected 0.05 to 3600, got 0"),
         (["--duration", "nan"], "--duration: expected"),
         (["--record-fps", "0"], "--record-fps: expected 1 to 240, got 0"),
         (["--start-role", "king"], "king"),

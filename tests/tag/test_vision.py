@@ -26,12 +26,12 @@ def sight(arenas: Arenas, agent: int = 0) -> np.ndarray:
 
 def test_no_ray_passes_through_anything_solid() -> None:
     """March along every ray in small steps, asking of each point what it is in."""
-    arenas = Arenas(130, layout="playground,central_cross,random:0-15", seed=8)
+    arenas = Arenas(400, layout="playground,central_cross,random:0-15", seed=8)
     observations = arenas.reset()
     random = np.random.default_rng(0)
     for _ in range(30):
         observations = arenas.step(
-            random.uniform(-1, 1, (130, 2, 3)).astype(np.float32)
+            random.uniform(-1, 1, (400, 2, 3)).astype(np.float32)
         ).observations
     angles = np.deg2rad(np.linspace(-60.0, 60.0, 36))
     hits = {"wall": 0, "agent": 0, "nothing": 0}

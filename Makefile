@@ -4,6 +4,9 @@ EXTRAS ?= all
 ARGS ?=
 
 BIN := .venv/bin
+# pip installs uncompiled modules (scripts/setup_venv.py): without this, where the environment forbids
+# bytecode, every process that a test starts would compile torch again.
+export PYTHONDONTWRITEBYTECODE :=
 GDSCRIPT = find godot src tests -name '*.gd' -not -path '*/.godot/*'
 
 .DEFAULT_GOAL := help

@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.cache is not None:
+    if getattr(config, "cache", None) is not None:  # not with -p no:cacheprovider
         config.pluginmanager.register(Quick(config), "estragon-quick")
 
 

@@ -4,6 +4,7 @@ A frame is a little-endian u32 length, then that many bytes. This file does not 
 mean, and every wait has a timeout.
 """
 
+import contextlib
 import json
 import socket
 import struct
@@ -144,6 +145,12 @@ class Lockstep:
 
     Python listens on 127.0.0.1, the game connects and sends its hello; from then on every frame
     sent is answered by one frame.
+
+    Args:
+        project: the Godot project.
+        options: the game's own options, without `--channel`.
+        step_timeout_sec: the timeout for one answer.
+        engine: further options of Godot itself, such as another script to run.
     """
 
     def __init__(
@@ -152,41 +159,31 @@ class Lockstep:
         options: Sequence[str],
         *,
         step_timeout_sec: float = STEP_TIMEOUT_SEC,
-        folder: Path | None = None,
         engine: Sequence[str] = (),
     ) -> None:
-        """Start the game headless and wait for its hello.
-
-        Args:
-            project: the Godot project.
-            options: the game's own options, without `--channel`.
-            step_timeout_sec: the timeout for one answer.
-            folder: where the game's log goes; a temporary folder if not given.
-            engine: further options of Godot itself, such as another script to run.
-        """
-        self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="estragon-")
-        folder = folder or Path(self._temporary.name if self._temporary else "")
         self._step_timeout_sec = step_timeout_sec
-        self._channel: Channel | None = None
         godot = require_godot()
         project = import_project(project, godot=godot)
-        listener = socket.create_server(("127.0.0.1", 0), backlog=1)
-        listener.settimeout(ACCEPT_SEC)
-        port = listener.getsockname()[1]
-        words: list[str | Path] = ["--headless", "--path", project, "--fixed-fps", "60", *engine]
-        self.process = GodotProcess(
-            [*words, "--", f"--channel={port}", *options], folder=folder, godot=godot
-        )
-        try:
-            with listener:
+        with contextlib.ExitStack() as opened:
+            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="estragon-"))
+            with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
+                listener.settimeout(ACCEPT_SEC)
+                port = listener.getsockname()[1]
+                words: list[str | Path] = ["--headless", "--path", project, "--fixed-fps", "60"]
+                self.process = opened.enter_context(
+                    GodotProcess(
+                        [*words, *engine, "--", f"--channel={port}", *options],
+                        folder=Path(folder),
+                        godot=godot,
+                    )
+                )
                 connection = self.process.wait_for(
                     "it to connect", lambda: _accept(listener), START_TIMEOUT_SEC
                 )
             self._channel = Channel(connection)
-            self.hello: dict[str, Any] = json.loads(self._receive(self._channel, "its hello"))
-        except BaseException:
-            self.close()
-            raise
+            opened.callback(self._channel.close)
+            self.hello: dict[str, Any] = json.loads(self._receive("its hello"))
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
         """The game, closed at the end of the block."""
@@ -198,35 +195,27 @@ class Lockstep:
 
     def ask(self, frame: bytes, what: str) -> bytearray:
         """Send one frame and wait for the answer; `what` is for the error message."""
-        if self._channel is None:
-            raise self.process.error("the channel is closed")
         try:
             self._channel.send(frame, self._step_timeout_sec)
         except ChannelError as error:
-            raise self._broken(what) from error
-        return self._receive(self._channel, what)
+            raise self._closed(what) from error
+        return self._receive(what)
 
     def close(self) -> None:
         """End the game."""
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
-        self.process.stop()
-        if self._temporary is not None:
-            self._temporary.cleanup()
-            self._temporary = None
+        self._opened.close()
 
-    def _receive(self, channel: Channel, what: str) -> bytearray:
+    def _receive(self, what: str) -> bytearray:
         try:
-            return channel.receive(self._step_timeout_sec)
+            return self._channel.receive(self._step_timeout_sec)
         except ChannelClosedError as error:
-            raise self._broken(what) from error
+            raise self._closed(what) from error
         except ChannelTimeoutError as error:
             raise self.process.timed_out(what, self._step_timeout_sec) from error
         except ChannelError as error:
             raise self.process.error(f"sent {error} for {what}") from error
 
-    def _broken(self, what: str) -> GodotError:
+    def _closed(self, what: str) -> GodotError:
         self.process.stop()
         return self.process.error(f"the game closed the channel before {what}")
 

@@ -29,7 +29,7 @@ LONGEST_FIRST = (
     "test_train_tag.py",
     "test_project.py",
     "test_bench.py",
-    "test_install.py",
+    "test_godot_suite.py",
     "test_film.py",
     "test_lost_games.py",
 )

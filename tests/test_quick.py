@@ -23,7 +23,9 @@ def test_the_cheapest_files_come_first_until_the_budget_is_spent() -> None:
     assert choose(known) == {"cheap.py::one"}
 
 
-def test_a_run_measures_what_the_next_one_selects(pytester: pytest.Pytester) -> None:
+def test_a_run_measures_what_the_next_one_selects(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytester.makeini("[pytest]\nmarkers = slow: takes long")
     pytester.makepyfile(
         test_it="""
@@ -48,3 +50,5 @@ def test_marked():
     second = pytester.runpytest_inprocess(*words, "--quick")
     second.assert_outcomes(passed=1, deselected=2)
     pytester.runpytest_inprocess(*words).assert_outcomes(passed=3)
+    monkeypatch.setattr("tests.quick.TIME_LIMIT_SEC", 0.0)
+    pytester.runpytest_inprocess(*words, "--quick").assert_outcomes(skipped=2, deselected=1)

@@ -52,7 +52,7 @@ def test_godot4_comes_before_godot(folder: Path) -> None:
     assert find_godot() == second
 
 
-def test_a_godot_3_on_the_path_is_told_of(folder: Path) -> None:
+def test_a_godot_3_on_the_path_is_reported(folder: Path) -> None:
     program = write_fake_godot(folder / "godot", GODOT_3)
     with pytest.raises(UserError) as caught:
         find_godot()
@@ -60,7 +60,7 @@ def test_a_godot_3_on_the_path_is_told_of(folder: Path) -> None:
         assert part in str(caught.value)
 
 
-def test_a_godot_3_is_passed_over_for_the_private_copy(folder: Path) -> None:
+def test_a_godot_3_is_skipped_for_the_private_copy(folder: Path) -> None:
     write_fake_godot(folder / "godot", GODOT_3)
     private = install_fake(GODOT_4)
     search = search_godot()
@@ -76,7 +76,7 @@ def test_the_path_comes_before_the_private_copy(folder: Path) -> None:
     assert find_godot() == program
 
 
-def test_a_private_copy_that_is_not_whole_is_not_trusted(empty_home: Path) -> None:
+def test_an_incomplete_private_copy_is_not_used(empty_home: Path) -> None:
     write_fake_godot(engine_folder() / "godot", GODOT_4)
     assert search_godot().found is None
 
@@ -93,7 +93,7 @@ def test_godot_bin_comes_first(
 
 
 @pytest.mark.parametrize("what", ["missing", "a folder", "not executable", "not a Godot", GODOT_3])
-def test_a_wrong_godot_bin_is_never_passed_over(
+def test_a_wrong_godot_bin_is_never_skipped(
     what: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_fake_godot(folder / "godot", GODOT_4)

@@ -45,7 +45,7 @@ def test_a_line_is_waited_for_once(tmp_path: Path) -> None:
         assert process.wait_for_line("a one", lambda line: "one" in line, 10) == "one again"
 
 
-def test_a_wait_in_vain_says_for_what_how_long_and_the_last_words(tmp_path: Path) -> None:
+def test_a_timeout_names_what_was_waited_for_and_the_last_output(tmp_path: Path) -> None:
     with (
         shell(tmp_path, "echo thinking; sleep 600") as process,
         pytest.raises(GodotError) as caught,
@@ -272,3 +272,6 @@ def test_old_restarts_are_forgotten() -> None:
     while now < 300.0:
         budget.spend(GodotError("again"))
         now += 30.0
+    budget.spend(GodotError("the second of this window"))
+    with pytest.raises(GodotError, match="given up after 2 restarts"):
+        budget.spend(GodotError("too often"))

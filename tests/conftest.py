@@ -2,13 +2,18 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from estragon.godot.display import has_display, require_xvfb
 from estragon.godot.find import require_godot
+
+if TYPE_CHECKING:
+    from estragon.onnx.engines import GodotRuntime, OnnxRuntime
 
 # The same examples in every run: a fuzz test that fails, fails for everybody.
 # Machines may be busy: how long it takes says nothing about what is tested.
@@ -46,6 +51,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def godot() -> Path:
     """The Godot of this machine, installed if there is none."""
     return require_godot(install=True)
+
+
+@pytest.fixture(scope="session")
+def godot_runtime(godot: Path) -> "Iterator[GodotRuntime]":
+    """One Godot process that runs the ONNX models of all tests."""
+    from estragon.onnx.engines import GodotRuntime
+
+    with GodotRuntime() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def onnx_runtime() -> "OnnxRuntime":
+    """The other engine of ONNX models."""
+    from estragon.onnx.engines import OnnxRuntime
+
+    return OnnxRuntime()
 
 
 @pytest.fixture(scope="session")

@@ -60,7 +60,7 @@ VERBS: dict[tuple[str, ...], Verb] = {
         extra="rllib,onnx",
     ),
     ("tune",): Verb(
-        "estragon.trainers.sb3.tune",
+        "estragon.commands.tune",
         "Tune",
         "search for the hyper-parameters that a game is learned best with",
         extra="tune",

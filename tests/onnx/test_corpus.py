@@ -18,7 +18,7 @@ ABSOLUTE, RELATIVE = 1e-5, 1e-4
 
 
 def differences(
-    cases: Iterable[Case], godot: GodotRuntime, runtime: OnnxRuntime, folder: Path
+    cases: Iterable[Case], godot: GodotRuntime, onnx_runtime: OnnxRuntime, folder: Path
 ) -> tuple[int, set[str], list[str]]:
     """How many cases there were, their operators, and what is not alike."""
     count, operators, unlike = 0, set(), []
@@ -28,10 +28,10 @@ def differences(
         path.write_bytes(case.model.SerializeToString())
         operators |= {node.op_type for node in case.model.graph.node}
         try:
-            runtime.load(path)
+            onnx_runtime.load(path)
             godot.load(path)
             for inputs in case.inputs:
-                unlike += compare(case, godot.run(inputs), runtime.run(inputs))
+                unlike += compare(case, godot.run(inputs), onnx_runtime.run(inputs))
         except UserError as error:
             unlike.append(f"{case.name}: {error}")
     return count, operators, unlike
@@ -50,19 +50,19 @@ def compare(case: Case, ours: dict[str, np.ndarray], right: dict[str, np.ndarray
 
 @pytest.mark.slow
 def test_a_sample_of_the_corpus_agrees(
-    godot_engine: GodotRuntime, runtime: OnnxRuntime, tmp_path: Path
+    godot_runtime: GodotRuntime, onnx_runtime: OnnxRuntime, tmp_path: Path
 ) -> None:
     cases = (case for index, case in enumerate(corpus()) if index % EVERY == 0)
-    count, _, unlike = differences(cases, godot_engine, runtime, tmp_path)
+    count, _, unlike = differences(cases, godot_runtime, onnx_runtime, tmp_path)
     assert count > 400
     assert not unlike, "\n".join(unlike)
 
 
 @pytest.mark.prove
 def test_the_corpus_agrees(
-    godot_engine: GodotRuntime, runtime: OnnxRuntime, tmp_path: Path, record_result: Recorder
+    godot_runtime: GodotRuntime, onnx_runtime: OnnxRuntime, tmp_path: Path, record_result: Recorder
 ) -> None:
-    count, operators, unlike = differences(corpus(), godot_engine, runtime, tmp_path)
+    count, operators, unlike = differences(corpus(), godot_runtime, onnx_runtime, tmp_path)
     record_result(
         "onnx_corpus",
         f"{count - len(unlike)} of {count} models over {len(operators)} operators and opsets "

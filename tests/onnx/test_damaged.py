@@ -88,9 +88,9 @@ def peak_memory_mb(godot: GodotRuntime) -> float:
 
 @pytest.mark.slow
 def test_some_damaged_files(
-    models: list[bytes], godot_engine: GodotRuntime, tmp_path: Path
+    models: list[bytes], godot_runtime: GodotRuntime, tmp_path: Path
 ) -> None:
-    found = try_all(godot_engine, models, SHORT, tmp_path)
+    found = try_all(godot_runtime, models, SHORT, tmp_path)
     assert found["refused"] > SHORT // 3
     assert found["ran"] > 0
 
@@ -162,7 +162,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_cannot_run_is_refused_by_name(
-    name: str, godot_engine: GodotRuntime, tmp_path: Path
+    name: str, godot_runtime: GodotRuntime, tmp_path: Path
 ) -> None:
     nodes, message = WRONG[name]
     graph = helper.make_graph(
@@ -174,16 +174,16 @@ def test_what_cannot_run_is_refused_by_name(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     path = tmp_path / "wrong.onnx"
     path.write_bytes(model.SerializeToString())
-    assert message in refusal(godot_engine, path)
+    assert message in refusal(godot_runtime, path)
 
 
 @pytest.mark.parametrize("opset", [8, 22])
-def test_other_opsets_are_refused(opset: int, godot_engine: GodotRuntime, tmp_path: Path) -> None:
+def test_other_opsets_are_refused(opset: int, godot_runtime: GodotRuntime, tmp_path: Path) -> None:
     model = wrap([helper.make_node("Relu", ["x"], ["out"])], X, set(), 13, ["out"])
     model.opset_import[0].version = opset
     path = tmp_path / "old.onnx"
     path.write_bytes(model.SerializeToString())
-    assert f"opset {opset}; 9 to 21 can be run" in refusal(godot_engine, path)
+    assert f"opset {opset}; 9 to 21 can be run" in refusal(godot_runtime, path)
 
 
 @pytest.mark.parametrize(
@@ -191,14 +191,14 @@ def test_other_opsets_are_refused(opset: int, godot_engine: GodotRuntime, tmp_pa
     [(b"", "the file is empty"), (b"not a model at all", "a field"), (b"\x08\x07", "graphs")],
 )
 def test_what_is_no_model(
-    data: bytes, message: str, godot_engine: GodotRuntime, tmp_path: Path
+    data: bytes, message: str, godot_runtime: GodotRuntime, tmp_path: Path
 ) -> None:
     path = tmp_path / "none.onnx"
     path.write_bytes(data)
-    assert message in refusal(godot_engine, path)
+    assert message in refusal(godot_runtime, path)
 
 
-def test_weights_elsewhere_are_not_read(godot_engine: GodotRuntime, tmp_path: Path) -> None:
+def test_weights_elsewhere_are_not_read(godot_runtime: GodotRuntime, tmp_path: Path) -> None:
     model = wrap([helper.make_node("Add", ["x", "w"], ["out"])], X, set(), 13, ["out"])
     secret = tmp_path / "secret"
     secret.write_bytes(bytes(24))
@@ -213,5 +213,5 @@ def test_weights_elsewhere_are_not_read(godot_engine: GodotRuntime, tmp_path: Pa
         folder.mkdir(exist_ok=True)
         path = folder / "model.onnx"
         path.write_bytes(model.SerializeToString())
-        assert "are not beside it" in refusal(godot_engine, path)
+        assert "are not beside it" in refusal(godot_runtime, path)
         del model.graph.initializer[:]

@@ -47,8 +47,8 @@ class Model:
 
 
 @pytest.fixture
-def model(godot_engine: GodotRuntime) -> Model:
-    return Model(godot_engine)
+def model(godot_runtime: GodotRuntime) -> Model:
+    return Model(godot_runtime)
 
 
 def write(network: nn.Module, path: Path, *given: torch.Tensor, names: list[str]) -> Path:
@@ -113,16 +113,16 @@ def test_every_agent_remembers_for_itself(echo: Path, model: Model) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_memory_of_torch_goes_on_as_in_onnxruntime(
-    tmp_path: Path, model: Model, runtime: OnnxRuntime
+    tmp_path: Path, model: Model, onnx_runtime: OnnxRuntime
 ) -> None:
     path = export("gru", tmp_path / "gru.onnx", dynamo=False, opset=13)
     assert model.open(path), model.error
-    runtime.load(path)
+    onnx_runtime.load(path)
     random = np.random.default_rng(3)
     state = np.zeros((3, 16), np.float32)
     for _ in range(6):
         obs = random.normal(size=(3, 12)).astype(np.float32)
-        right = runtime.run({"obs": obs, "state_ins": state})
+        right = onnx_runtime.run({"obs": obs, "state_ins": state})
         state = right["state_outs"]
         found = model.predict(obs.tolist(), ["a", "b", "c"])
         ours = np.array([agent["output"] for agent in found])

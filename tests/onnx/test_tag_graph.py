@@ -42,7 +42,7 @@ def written(policy: FrozenPolicy, folder: Path, **about: str) -> Path:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_it_acts_as_the_policy_in_both_engines(
-    role: Role, godot_engine: GodotRuntime, runtime: OnnxRuntime, tmp_path: Path
+    role: Role, godot_runtime: GodotRuntime, onnx_runtime: OnnxRuntime, tmp_path: Path
 ) -> None:
     policy = lively(role, seed=4)
     path = written(policy, tmp_path)
@@ -52,27 +52,27 @@ def test_it_acts_as_the_policy_in_both_engines(
     actions = policy.act(observations)
     assert len(np.unique(actions[:, 2])) == 2, "it jumps now and then"
     assert len(np.unique(actions[:, 0].round(4))) > 100
-    engines: tuple[Engine, ...] = (runtime, godot_engine)
+    engines: tuple[Engine, ...] = (onnx_runtime, godot_runtime)
     for engine in engines:
         engine.load(path)
         assert check_model("it", engine, policy, observations) < 1e-4
 
 
-def test_another_policy_is_noticed(runtime: OnnxRuntime, tmp_path: Path) -> None:
-    runtime.load(written(lively("seeker", seed=4), tmp_path))
+def test_another_policy_is_noticed(onnx_runtime: OnnxRuntime, tmp_path: Path) -> None:
+    onnx_runtime.load(written(lively("seeker", seed=4), tmp_path))
     other = lively("seeker", seed=5)
     observations = sample_observations(other, RULES, LAYOUTS)
     with pytest.raises(UserError, match=r"it: actions differ from .*; not written"):
-        check_model("it", runtime, other, observations)
+        check_model("it", onnx_runtime, other, observations)
 
 
-def test_another_judgement_is_noticed(runtime: OnnxRuntime, tmp_path: Path) -> None:
+def test_another_judgement_is_noticed(onnx_runtime: OnnxRuntime, tmp_path: Path) -> None:
     policy = lively("hider", seed=4)
-    runtime.load(written(policy, tmp_path))
+    onnx_runtime.load(written(policy, tmp_path))
     policy.weights[-1][1][-1] += 0.01
     observations = sample_observations(policy, RULES, LAYOUTS)
     with pytest.raises(UserError, match=r"it: values differ from .* by 0\.01; not"):
-        check_model("it", runtime, policy, observations)
+        check_model("it", onnx_runtime, policy, observations)
 
 
 def test_ports_opset_and_metadata(tmp_path: Path) -> None:

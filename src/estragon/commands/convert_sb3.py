@@ -2,16 +2,13 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import tyro
 
 from estragon.support.files import ensure_writable
 from estragon.support.options import optional
 from estragon.trainers.sb3.settings import AlgorithmName
-
-if TYPE_CHECKING:
-    from estragon.trainers.sb3.model_file import ModelFile
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,57 +21,37 @@ class ConvertSb3:
         Path | None,
         tyro.conf.arg(aliases=["-o"], metavar="PATH", help_behavior_hint="(optional)"),
     ] = None
-    """The .onnx to write; by default beside the model."""
+    """The .onnx file to write; default: beside the model."""
     algo: Annotated[AlgorithmName | None, optional("NAME")] = None
-    """The algorithm; found out if not given."""
+    """The algorithm; default: detected."""
     opset: int = 13
-    """The version of ONNX's operators, 9 to 17."""
+    """ONNX operator set, 9 to 17."""
     ir_version: int = 9
-    """The version of the file format."""
+    """ONNX file format version."""
     verify: bool = True
-    """Compare what the file and the model do, before it is written."""
+    """Compare the actions of the file and of the model before writing it."""
     use_obs_array: bool = False
-    """Take all observations as one input `obs`, side by side, instead of an input for each."""
+    """Take all observations as one input `obs`, concatenated, instead of one input for each."""
+    trust: bool = False
+    """Load a model that Estragon did not make; loading it can run any code that is stored in it."""
 
     def run(self) -> int:
         """Convert."""
+        from estragon.trainers.sb3.export import export_file
         from estragon.trainers.sb3.model_file import ModelFile
-        from estragon.trainers.sb3.onnx_export import export
 
-        source = ModelFile(self.model_path, self.algo)
+        source = ModelFile(self.model_path, self.algo, trust=self.trust)
         target = self.output or source.path.with_suffix(".onnx")
         target = target if target.suffix else target.with_suffix(".onnx")
         ensure_writable(target)
-        export(
-            _model_of(source),
-            source.algorithm.name,
+        export_file(
+            source,
             target,
-            scales=source.scales,
             opset=self.opset,
             ir_version=self.ir_version,
             as_array=self.use_obs_array,
             verify=self.verify,
         )
-        compared = "does what the model does" if self.verify else "not compared with the model"
+        compared = "acts like the model" if self.verify else "not compared with the model"
         print(f"{target}: {source.algorithm.name}, {compared}")
         return 0
-
-
-def _model_of(source: "ModelFile") -> Any:
-    from estragon.trainers.sb3.algorithms import Plan
-    from estragon.trainers.sb3.settings import Hyperparameters
-    from estragon.trainers.spaces import from_plain
-
-    about = source.about
-    if about is None:
-        return source.unpickle(None, "cpu", {})
-    plan = Plan(
-        source.algorithm,
-        Hyperparameters().over(about.hyperparameters),
-        about.policy_type,
-        about.layers,
-    )
-    sees: Any = from_plain(about.sees)
-    model = plan.model_without_games(sees, from_plain(about.does))
-    source.restore(model)
-    return model

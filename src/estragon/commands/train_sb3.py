@@ -15,8 +15,7 @@ class TrainSb3(Sb3Settings):
     def run(self) -> int:
         """Train, or play."""
         self.check()
-        from estragon.trainers.sb3.inference import play
-        from estragon.trainers.sb3.training import train
+        from estragon.trainers.sb3.training import play, train
 
         if self.inference and self.resume_model_path is not None:
             return play(self, self.resume_model_path)

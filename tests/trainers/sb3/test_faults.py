@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import cloudpickle  # type: ignore[import-untyped]
 import pytest
 import torch
 from stable_baselines3 import A2C, PPO
@@ -51,7 +52,7 @@ def complaint(capsys: pytest.CaptureFixture[str]) -> str:
         (["--resume_model_path", "gone.zip"], "cannot read gone.zip: No such file"),
         (["--save_model_path", "/proc/none/m.zip"], "cannot write /proc/none/m.zip"),
         (["--experiment_name", "../up"], "expected a name, not a path"),
-        (["--algo", "sac", "--policy_type", "lstm"], "only ppo can have a memory"),
+        (["--algo", "sac", "--policy_type", "lstm"], "only ppo supports it, not sac"),
     ],
 )
 def test_wrong_words_begin_nothing(
@@ -68,14 +69,14 @@ def test_what_is_no_model_is_not_opened(
 ) -> None:
     (folder / "m.zip").write_bytes(content)
     assert train("none", "--resume_model_path", "m.zip") == 2
-    assert "m.zip is no model" in complaint(capsys)
+    assert "m.zip is not a model" in complaint(capsys)
 
 
 def test_another_archive_is_no_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with zipfile.ZipFile(folder / "m.zip", "w") as archive:
         archive.writestr("holiday.jpg", b"...")
     assert train("none", "--resume_model_path", "m.zip") == 2
-    assert "m.zip is no model of Stable-Baselines3" in complaint(capsys)
+    assert "m.zip is not a model: not saved by Stable-Baselines3" in complaint(capsys)
 
 
 def test_a_model_of_another_algorithm_or_game(
@@ -88,7 +89,8 @@ def test_a_model_of_another_algorithm_or_game(
     assert "model.zip was trained with ppo, not sac" in complaint(capsys)
     assert train(game(kind="multi"), *resume) == 2
     said = complaint(capsys)
-    assert "does 2 numbers; here it would see obs: 5 numbers and do one of 3 choices and" in said
+    assert "actions 2 numbers" in said
+    assert "of this game are obs: 5 numbers, and one of 3 choices and" in said
     assert train(game(kind="box"), *resume, "--normalize") == 2
     assert "was trained without" in complaint(capsys)
     assert model_path(folder).read_bytes() == before
@@ -98,9 +100,13 @@ def test_a_model_of_another_algorithm_or_game(
 @pytest.mark.parametrize(
     ("kind", "words", "said"),
     [
-        ("box", ["--algo", "dqn"], "dqn cannot do 2 numbers; for this game there is ppo, a2c, sac"),
-        ("multi", ["--algo", "dqn"], "there is ppo, a2c, recurrent_ppo, maskable_ppo"),
-        ("discrete", ["--algo", "td3"], "td3 cannot do one of 4 choices"),
+        (
+            "box",
+            ["--algo", "dqn"],
+            "dqn does not support actions that are 2 numbers; use ppo, a2c, sac",
+        ),
+        ("multi", ["--algo", "dqn"], "use ppo, a2c, recurrent_ppo, maskable_ppo"),
+        ("discrete", ["--algo", "td3"], "td3 does not support actions that are one of 4 choices"),
         ("box", ["--policy_type", "cnn"], "no observation of the game is an image (obs: 5 numbers"),
     ],
 )
@@ -153,7 +159,7 @@ def test_a_full_disk(folder: Path, game: Game, capsys: pytest.CaptureFixture[str
     assert not list(folder.rglob(".*zip*")), "something is left over"
 
 
-def test_a_model_of_somebody_else_is_opened_with_a_warning(
+def test_a_foreign_model_is_loaded_only_with_trust(
     folder: Path, game: Game, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = game(kind="discrete")
@@ -162,19 +168,35 @@ def test_a_model_of_somebody_else_is_opened_with_a_warning(
         model = A2C("MultiInputPolicy", env, n_steps=4, policy_kwargs=shape)
         model.learn(16).save(folder / "theirs.zip")
     words = ["--resume_model_path", "theirs", "--gamma", "0.6"]
-    assert train(path, *words) == 0
-    assert "WARNING: theirs.zip was not made by Estragon: opening it runs the code in it" in (
-        capsys.readouterr().err
-    )
-    gone_on = A2C.load(model_path(folder))
-    assert gone_on.gamma == 0.6
-    assert gone_on.num_timesteps == 16 + 64
-    # It may be made in ways that we do not know, so that it is never made anew.
-    assert train(path, "--resume_model_path", str(model_path(folder))) == 0
-    assert "WARNING" in capsys.readouterr().err
+    for more in ([], ["--inference"]):
+        assert train(path, *words, *more) == 2
+        said = complaint(capsys)
+        assert "theirs.zip was not made by Estragon" in said
+        assert "--trust" in said
+    assert not (folder / "logs").exists()
+    assert train(path, *words, "--trust") == 0
+    resumed = A2C.load(model_path(folder))
+    assert resumed.gamma == 0.6
+    assert resumed.num_timesteps == 16 + 64
+    # How to build it is still unknown: it stays foreign.
+    resume = ["--resume_model_path", str(model_path(folder))]
+    assert train(path, *resume) == 2
+    assert train(path, *resume, "--trust") == 0
     again = A2C.load(model_path(folder, "experiment_2"))
     assert again.gamma == 0.6
     assert again.policy_kwargs == shape
+
+
+def test_a_foreign_pickle_is_not_opened(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the algorithm nor anything else is found out by unpickling."""
+    monkeypatch.setattr(cloudpickle, "loads", lambda *_: pytest.fail("unpickled"))
+    with zipfile.ZipFile(folder / "m.zip", "w") as archive:
+        archive.writestr("data", b'{"clip_range": {":type:": "x", ":serialized:": "gASVEmF0"}}')
+    for words in (["train", "sb3", "--resume_model_path", "m.zip"], ["convert", "sb3", "m.zip"]):
+        assert main(words) == 2
+        assert "--trust" in complaint(capsys)
 
 
 def test_ours_are_never_unpickled(

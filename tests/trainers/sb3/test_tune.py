@@ -25,7 +25,7 @@ def test_trials_are_made_reported_and_gone_on_with(
     assert best["sb3_gamma"] == 0.9
     assert best["sb3_n_epochs"] == 1
     assert 1e-5 <= best["sb3_learning_rate"] <= 3e-3
-    assert "2 trials, 2 to the end, 0 ended early" in (STUDY / "report.md").read_text()
+    assert "2 trials, 2 completed, 0 pruned" in (STUDY / "report.md").read_text()
     assert "best: " in capsys.readouterr().out
     # What was found is what the controller's file takes.
     (folder / ".rlcontroller").mkdir()
@@ -37,7 +37,7 @@ def test_trials_are_made_reported_and_gone_on_with(
     assert tune(path, "--trials", "1", "--gamma", "0.9") == 0
     assert "3 trials" in (STUDY / "report.md").read_text()
     assert tune(path, "--trials", "1", "--gamma", "0.8") == 2
-    assert "study 'study' is about" in capsys.readouterr().err
+    assert "study 'study' is of another task" in capsys.readouterr().err
 
 
 def test_what_makes_no_sense(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,23 +1,29 @@
-"""The algorithms by name: what each can play, what it takes, and how it is made."""
+"""The algorithms by name: which games each can play, what it takes, and how a model is built."""
 
 import dataclasses
 import importlib
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
+import numpy as np
+import torch
 from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.preprocessing import get_flattened_obs_dim
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.utils import LinearSchedule
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.vec_transpose import VecTransposeImage
 
 from estragon.support.errors import UserError
 from estragon.trainers.sb3.settings import AlgorithmName, Hyperparameters, PolicyType
-from estragon.trainers.spaces import describe, has_images, is_image
-
-if TYPE_CHECKING:
-    from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.vec_env import VecEnv
+from estragon.trainers.spaces import describe, from_plain, has_images, is_image
 
 ANY = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)
-USUAL_OF_PPO: dict[str, Any] = {
+PPO_DEFAULTS: dict[str, Any] = {
     "learning_rate": 3e-4,
     "batch_size": 64,
     "n_steps": 2048,
@@ -28,170 +34,173 @@ USUAL_OF_PPO: dict[str, Any] = {
     "vf_coef": 0.5,
     "max_grad_norm": 0.5,
 }
-"""The controller's own defaults; the others have those of their library."""
-NOISE = 0.1
-"""Standard deviation of what is added to the actions of policies that do not explore."""
+"""The controller's own defaults; the other algorithms have those of their library."""
+ACTION_NOISE = 0.1
+"""Default standard deviation of the action noise."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Algorithm:
-    """One of them."""
+    """An algorithm of SB3 or sb3-contrib."""
 
     name: AlgorithmName
     module: str
     class_name: str
-    plays: tuple[type[spaces.Space[Any]], ...]
-    """The kinds of actions it knows."""
-    usual: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Hyper-parameters where nobody says otherwise, and its library says something else."""
+    action_spaces: tuple[type[spaces.Space[Any]], ...]
+    """The kinds of action space it supports."""
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Hyperparameters with another default than the library's."""
     policy: str = "MultiInputPolicy"
-    explores: bool = True
-    """Whether its policy tries things out by itself."""
+    needs_noise: bool = False
+    """Whether its policy is deterministic and only explores with action noise."""
 
     @property
-    def cls(self) -> "type[BaseAlgorithm]":
+    def cls(self) -> type[BaseAlgorithm]:
         """The class of the library."""
         found: type[BaseAlgorithm] = getattr(importlib.import_module(self.module), self.class_name)
         return found
 
     @property
-    def takes(self) -> set[str]:
-        """The hyper-parameters it has."""
-        named = set(inspect.signature(self.cls.__init__).parameters)
-        named |= set() if self.explores else {"action_noise"}
-        # Of off-policy algorithms it is something else: rewards that are added up.
-        named -= {"n_steps"} if "buffer_size" in named else set()
-        named |= {"lstm_hidden_size"} if self.name == "recurrent_ppo" else set()
-        return named & {field.name for field in dataclasses.fields(Hyperparameters)}
+    def hyperparameters(self) -> set[str]:
+        """Names of the hyperparameters that it has."""
+        names = set(inspect.signature(self.cls.__init__).parameters)
+        names |= {"action_noise"} if self.needs_noise else set()
+        # Off-policy, it means something else: n-step returns.
+        names -= {"n_steps"} if "buffer_size" in names else set()
+        names |= {"lstm_hidden_size"} if self.name == "recurrent_ppo" else set()
+        return names & set(Hyperparameters.RANGES)
 
     @property
-    def learns_from_replay(self) -> bool:
-        """Whether it is off-policy."""
-        return "buffer_size" in self.takes
+    def is_off_policy(self) -> bool:
+        """Whether it learns from a replay buffer."""
+        return "buffer_size" in self.hyperparameters
 
 
+SB3, CONTRIB = "stable_baselines3", "sb3_contrib"
+DISCRETE = (spaces.Discrete, spaces.MultiDiscrete)
+LSTM = "MultiInputLstmPolicy"
 ALGORITHMS: dict[str, Algorithm] = {
     each.name: each
     for each in (
-        Algorithm("ppo", "stable_baselines3", "PPO", ANY, USUAL_OF_PPO),
-        Algorithm("a2c", "stable_baselines3", "A2C", ANY),
-        Algorithm("sac", "stable_baselines3", "SAC", (spaces.Box,)),
-        Algorithm("td3", "stable_baselines3", "TD3", (spaces.Box,), explores=False),
-        Algorithm("ddpg", "stable_baselines3", "DDPG", (spaces.Box,), explores=False),
-        Algorithm("dqn", "stable_baselines3", "DQN", (spaces.Discrete,)),
-        Algorithm(
-            "recurrent_ppo",
-            "sb3_contrib",
-            "RecurrentPPO",
-            ANY,
-            USUAL_OF_PPO,
-            policy="MultiInputLstmPolicy",
-        ),
-        Algorithm(
-            "maskable_ppo",
-            "sb3_contrib",
-            "MaskablePPO",
-            (spaces.Discrete, spaces.MultiDiscrete),
-            USUAL_OF_PPO,
-        ),
+        Algorithm("ppo", SB3, "PPO", ANY, PPO_DEFAULTS),
+        Algorithm("a2c", SB3, "A2C", ANY),
+        Algorithm("sac", SB3, "SAC", (spaces.Box,)),
+        Algorithm("td3", SB3, "TD3", (spaces.Box,), needs_noise=True),
+        Algorithm("ddpg", SB3, "DDPG", (spaces.Box,), needs_noise=True),
+        Algorithm("dqn", SB3, "DQN", (spaces.Discrete,)),
+        Algorithm("recurrent_ppo", CONTRIB, "RecurrentPPO", ANY, PPO_DEFAULTS, LSTM),
+        Algorithm("maskable_ppo", CONTRIB, "MaskablePPO", DISCRETE, PPO_DEFAULTS),
     )
 }
 
 
 def choose(name: str | None, policy_type: PolicyType) -> Algorithm:
-    """The algorithm that is asked for; a policy with a memory needs the one that has it."""
+    """The algorithm of this name; ppo with an lstm policy is recurrent_ppo."""
     if policy_type == "lstm" and name in (None, "ppo"):
         name = "recurrent_ppo"
     found = ALGORITHMS.get(name or "ppo")
     if found is None:
-        raise UserError(f"algo: no '{name}'; there is {', '.join(ALGORITHMS)}")
+        raise UserError(f"algo: expected one of {', '.join(ALGORITHMS)}, got '{name}'")
     if policy_type == "lstm" and found.name != "recurrent_ppo":
-        raise UserError(f"policy_type lstm: only ppo can have a memory, not {found.name}")
+        raise UserError(f"policy_type lstm: only ppo supports it, not {found.name}")
     return found
 
 
-def check_spaces(algorithm: Algorithm, sees: Any, does: Any, policy_type: PolicyType) -> None:
-    """Whether it can play this game."""
-    if not isinstance(does, algorithm.plays):
-        able = [each.name for each in ALGORITHMS.values() if isinstance(does, each.plays)]
+def check_spaces(
+    algorithm: Algorithm, observations: Any, actions: Any, policy_type: PolicyType
+) -> None:
+    """UserError if the algorithm or policy does not support the spaces of a game."""
+    if not isinstance(actions, algorithm.action_spaces):
+        able = [
+            each.name for each in ALGORITHMS.values() if isinstance(actions, each.action_spaces)
+        ]
         raise UserError(
-            f"{algorithm.name} cannot do {describe(does)}; for this game there is {', '.join(able)}"
+            f"{algorithm.name} does not support actions that are {describe(actions)}; use "
+            f"{', '.join(able)}"
         )
-    if policy_type == "cnn" and not has_images(sees):
+    if policy_type == "cnn" and not has_images(observations):
         raise UserError(
-            f"policy_type cnn: no observation of the game is an image ({describe(sees)}; the key "
-            "of an image contains 2d)"
+            f"policy_type cnn: no observation of the game is an image ({describe(observations)}); "
+            "the key of an image contains 2d"
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """How a model is made."""
+class FlatExtractor(BaseFeaturesExtractor):
+    """What `policy_type mlp` sees of images: their pixels, beside all other observations."""
 
-    algorithm: Algorithm
-    hyperparameters: Hyperparameters
-    policy_type: PolicyType = "mlp"
-    layers: tuple[int, ...] = (64, 64)
-    linear: bool = False
-    """Whether the learning rate falls to 0."""
-    seed: int | None = None
-    device: str = "cpu"
+    def __init__(self, observation_space: spaces.Dict) -> None:
+        """Size the features for all observations together."""
+        width = sum(get_flattened_obs_dim(space) for space in observation_space.spaces.values())
+        super().__init__(observation_space, features_dim=width)
 
-    def model_for(self, env: "VecEnv") -> "BaseAlgorithm":
-        """A new model for these games."""
-        words = self._words(env.observation_space, env.action_space)
+    def forward(self, observations: dict[str, torch.Tensor]) -> torch.Tensor:
+        """(batch, features_dim)."""
+        return torch.cat([each.flatten(1) for each in observations.values()], dim=1)
+
+
+class ModelSpec(msgspec.Struct, frozen=True):
+    """How to build a model, as plain data; saved with it."""
+
+    algo: str
+    policy_type: PolicyType
+    layers: tuple[int, ...]
+    hyperparameters: dict[str, float | int]
+    linear_lr_schedule: bool
+    observation_space: dict[str, Any] = msgspec.field(name="sees")
+    action_space: dict[str, Any] = msgspec.field(name="does")
+    counters: dict[str, int] = {}
+    format: int = 1
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The algorithm."""
+        return ALGORITHMS[self.algo]
+
+    def build(self, env: VecEnv, *, seed: int, device: str) -> BaseAlgorithm:
+        """A new model that learns in these games."""
+        arguments = self._arguments(env.observation_space, env.action_space)
         try:
-            return self.algorithm.cls(env=env, **words)
+            return self.algorithm.cls(env=env, seed=seed, device=device, **arguments)
         except (AssertionError, ValueError) as error:
-            raise UserError(f"{self.algorithm.name}: {error}") from error
+            raise UserError(f"{self.algo}: {error}") from error
 
-    def model_without_games(self, sees: spaces.Dict, does: spaces.Space[Any]) -> "BaseAlgorithm":
-        """A new model that cannot learn, only act."""
-        from stable_baselines3.common.vec_env.vec_transpose import VecTransposeImage
-
-        words = self._words(sees, does)
-        if self.algorithm.learns_from_replay:
-            words["buffer_size"] = 1
-        if self.algorithm.name == "sac":
-            words["target_entropy"] = 0.0  # SAC would look for it in the games
+    def build_without_env(self, seed: int | None = None) -> BaseAlgorithm:
+        """A new model that can act, but not learn."""
+        observations: Any = from_plain(self.observation_space)
+        actions = from_plain(self.action_space)
+        arguments = self._arguments(observations, actions)
+        if self.algorithm.is_off_policy:
+            arguments["buffer_size"] = 1
+        if self.algo == "sac":
+            arguments["target_entropy"] = 0.0  # SAC would look for it in the games
         made: Any = self.algorithm.cls
-        model: BaseAlgorithm = made(env=None, _init_setup_model=False, **words)
+        model: BaseAlgorithm = made(
+            env=None, _init_setup_model=False, seed=seed, device="cpu", **arguments
+        )
         parts = {
-            key: VecTransposeImage.transpose_space(part)
-            if isinstance(part, spaces.Box) and is_image(part)
-            else part
-            for key, part in sees.spaces.items()
+            key: VecTransposeImage.transpose_space(part) if is_image(part) else part
+            for key, part in observations.spaces.items()
         }
-        model.observation_space, model.action_space = spaces.Dict(parts), does
+        model.observation_space, model.action_space = spaces.Dict(parts), actions
         model.n_envs = 1
         model._setup_model()  # noqa: SLF001
         return model
 
-    def _words(self, sees: Any, does: Any) -> dict[str, Any]:
+    def _arguments(self, observations: Any, actions: Any) -> dict[str, Any]:
         algorithm = self.algorithm
-        words: dict[str, Any] = {**algorithm.usual, **self.hyperparameters.given()}
-        words = {name: value for name, value in words.items() if name in algorithm.takes}
+        found: dict[str, Any] = {**algorithm.defaults, **self.hyperparameters}
+        found = {key: value for key, value in found.items() if key in algorithm.hyperparameters}
         policy: dict[str, Any] = {"net_arch": list(self.layers)}
-        if "lstm_hidden_size" in words:
-            policy["lstm_hidden_size"] = words.pop("lstm_hidden_size")
-        if self.policy_type != "cnn" and has_images(sees):
-            from estragon.trainers.sb3.extractor import FlatExtractor
-
+        if "lstm_hidden_size" in found:
+            policy["lstm_hidden_size"] = found.pop("lstm_hidden_size")
+        if self.policy_type != "cnn" and has_images(observations):
             policy["features_extractor_class"] = FlatExtractor
-        if not algorithm.explores:
-            words["action_noise"] = _noise(does, words.pop("action_noise", NOISE))
-        if self.linear:
-            from stable_baselines3.common.utils import LinearSchedule
-
-            usual = inspect.signature(algorithm.cls.__init__).parameters["learning_rate"].default
-            words["learning_rate"] = LinearSchedule(words.get("learning_rate", usual), 0.0, 1.0)
-        own = {"policy": algorithm.policy, "policy_kwargs": policy}
-        return words | own | {"seed": self.seed, "device": self.device}
-
-
-def _noise(does: spaces.Box, spread: float) -> Any:
-    import numpy as np
-    from stable_baselines3.common.noise import NormalActionNoise
-
-    size = does.shape
-    return NormalActionNoise(np.zeros(size, np.float32), np.full(size, spread, np.float32))
+        if algorithm.needs_noise:
+            size, std = actions.shape, found.pop("action_noise", ACTION_NOISE)
+            found["action_noise"] = NormalActionNoise(
+                np.zeros(size, np.float32), np.full(size, std, np.float32)
+            )
+        if self.linear_lr_schedule:
+            default = inspect.signature(algorithm.cls.__init__).parameters["learning_rate"].default
+            found["learning_rate"] = LinearSchedule(found.get("learning_rate", default), 0.0, 1.0)
+        return found | {"policy": algorithm.policy, "policy_kwargs": policy}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
+import msgspec
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import DictReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
@@ -16,12 +16,18 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
 from estragon.support.errors import UserError
 from estragon.support.runs import RunFolder
 from estragon.trainers.run import Counters, Run
-from estragon.trainers.sb3 import replay
-from estragon.trainers.sb3.algorithms import Algorithm, Plan, check_spaces
+from estragon.trainers.sb3.algorithms import Algorithm, ModelSpec, check_spaces
 from estragon.trainers.sb3.callback import RunCallback, quiet_logger
-from estragon.trainers.sb3.games import policies_of
-from estragon.trainers.sb3.model_file import About, ModelFile, save
-from estragon.trainers.sb3.scales import read_scales, scaled, write_scales
+from estragon.trainers.sb3.model_file import (
+    Arrays,
+    ModelFile,
+    get_normalization,
+    load_replay,
+    normalized,
+    replay_path,
+    save_model,
+    set_normalization,
+)
 from estragon.trainers.sb3.settings import Sb3Settings
 from estragon.trainers.settings import choose_device
 from estragon.trainers.spaces import describe, from_plain, to_plain
@@ -40,12 +46,12 @@ class Learner:
     settings: Sb3Settings
     algorithm: Algorithm
     model: BaseAlgorithm
-    about: About | None
+    spec: ModelSpec | None
     """None for a model that Estragon did not make: how to build it again is unknown."""
-    scaling: VecNormalize | None
+    normalizer: VecNormalize | None
     is_resumed: bool
     counters: Counters = dataclasses.field(init=False)
-    _replay: Path | None = dataclasses.field(default=None, init=False)
+    _latest_replay: Path | None = dataclasses.field(default=None, init=False)
 
     resume_flag: ClassVar[str] = "--resume_model_path"
     failures: ClassVar[tuple[type[Exception], ...]] = (OSError,)
@@ -58,64 +64,72 @@ class Learner:
     @classmethod
     def new(cls, settings: Sb3Settings, algorithm: Algorithm, games: VecMonitor) -> Self:
         """An untrained model."""
-        sees, does = games.observation_space, games.action_space
-        check_spaces(algorithm, sees, does, settings.policy_type)
+        observations, actions = games.observation_space, games.action_space
+        check_spaces(algorithm, observations, actions, settings.policy_type)
         given = settings.hyperparameters.given()
-        about = About(
+        known = algorithm.hyperparameters
+        spec = ModelSpec(
             algo=algorithm.name,
             policy_type=settings.policy_type,
             layers=settings.policy_layers,
-            hyperparameters={key: given[key] for key in sorted(given) if key in algorithm.takes},
+            hyperparameters={key: given[key] for key in sorted(given) if key in known},
             linear_lr_schedule=settings.linear_lr_schedule,
-            sees=to_plain(sees),
-            does=to_plain(does),
+            observation_space=to_plain(observations),
+            action_space=to_plain(actions),
         )
-        scaling = scaled(games, given.get("gamma", DEFAULT_GAMMA)) if settings.normalize else None
-        model = _build(about, scaling or games, settings, algorithm)
-        return cls(settings, algorithm, model, about, scaling, is_resumed=False)
+        normalizer = None
+        if settings.normalize:
+            normalizer = normalized(games, given.get("gamma", DEFAULT_GAMMA))
+        model = spec.build(
+            normalizer or games, seed=settings.seed, device=_device(settings, spec.policy_type)
+        )
+        return cls(settings, algorithm, model, spec, normalizer, is_resumed=False)
 
     @classmethod
     def resumed(cls, settings: Sb3Settings, source: ModelFile, games: VecMonitor) -> Self:
-        """The model of a file; hyper-parameters given now take precedence over the file's."""
-        if source.about is None:
-            return cls._foreign(settings, source, games)
-        sees, does = games.observation_space, games.action_space
-        before = source.about
-        learned = [describe(from_plain(plain)) for plain in (before.sees, before.does)]
-        if learned != [describe(sees), describe(does)]:
+        """The model of a file; hyperparameters given now take precedence over the file's."""
+        if source.spec is None:
+            return cls._unpickled(settings, source, games)
+        saved = source.spec
+        here = [describe(games.observation_space), describe(games.action_space)]
+        there = [
+            describe(from_plain(plain)) for plain in (saved.observation_space, saved.action_space)
+        ]
+        if there != here:
             raise UserError(
-                f"{source.path} is of another game: it sees {learned[0]} and does {learned[1]}; "
-                f"here it would see {describe(sees)} and do {describe(does)}"
+                f"{source.path} is of another game: its observations are {there[0]}, its actions "
+                f"{there[1]}; those of this game are {here[0]}, and {here[1]}"
             )
-        about = About(
-            algo=before.algo,
-            policy_type=before.policy_type,
-            layers=before.layers,
-            hyperparameters=settings.hyperparameters.over(before.hyperparameters).given(),
-            linear_lr_schedule=settings.linear_lr_schedule or before.linear_lr_schedule,
-            sees=to_plain(sees),
-            does=to_plain(does),
+        spec = msgspec.structs.replace(
+            saved,
+            hyperparameters=settings.hyperparameters.over(saved.hyperparameters).given(),
+            linear_lr_schedule=settings.linear_lr_schedule or saved.linear_lr_schedule,
+            observation_space=to_plain(games.observation_space),
+            action_space=to_plain(games.action_space),
         )
-        scaling = None
-        if source.scales is not None:
-            scaling = scaled(games, about.hyperparameters.get("gamma", DEFAULT_GAMMA))
-            write_scales(scaling, source.scales)
+        normalizer = None
+        if source.normalization is not None:
+            normalizer = normalized(games, spec.hyperparameters.get("gamma", DEFAULT_GAMMA))
+            set_normalization(normalizer, source.normalization)
         elif settings.normalize:
-            raise UserError(f"--normalize: {source.path} was trained without")
-        model = _build(about, scaling or games, settings, source.algorithm, source.steps)
+            raise UserError(f"--normalize: {source.path} was trained without it")
+        model = spec.build(
+            normalizer or games,
+            seed=settings.seed + source.steps,
+            device=_device(settings, spec.policy_type),
+        )
         source.restore(model)
-        learner = cls(settings, source.algorithm, model, about, scaling, is_resumed=True)
+        learner = cls(settings, source.algorithm, model, spec, normalizer, is_resumed=True)
         if not settings.inference:
-            learner._load_replay(replay.path_beside(source.path))
+            learner._load_replay(replay_path(source.path))
         return learner
 
     @classmethod
-    def _foreign(cls, settings: Sb3Settings, source: ModelFile, games: VecMonitor) -> Self:
+    def _unpickled(cls, settings: Sb3Settings, source: ModelFile, games: VecMonitor) -> Self:
         given = settings.hyperparameters.given()
-        changed = {key: given[key] for key in given if key in source.algorithm.takes}
-        changed.pop("action_noise", None)
-        device = choose_device(settings.device, images=settings.policy_type == "cnn")
-        model = source.unpickle(games, device, changed)
+        known = source.algorithm.hyperparameters - {"action_noise"}
+        changed = {key: given[key] for key in given if key in known}
+        model = source.unpickle(games, _device(settings, settings.policy_type), changed)
         return cls(settings, source.algorithm, model, None, None, is_resumed=True)
 
     @property
@@ -127,17 +141,24 @@ class Learner:
         return env
 
     @property
-    def scales(self) -> "dict[str, np.ndarray] | None":
-        """The normalization of observations, if there is one."""
-        return None if self.scaling is None else read_scales(self.scaling)
+    def normalization(self) -> Arrays | None:
+        """The running statistics of observations and rewards, if they are normalized."""
+        return None if self.normalizer is None else get_normalization(self.normalizer)
+
+    @property
+    def supports_masks(self) -> bool:
+        """Whether the algorithm uses action masks, and the games have them."""
+        if self.algorithm.name != "maskable_ppo":
+            return False
+        from sb3_contrib.common.maskable.utils import is_masking_supported
+
+        return is_masking_supported(self.env)
 
     def learn(self, steps: int, callback: BaseCallback) -> None:
         """Run SB3's loop for this many steps of all agents."""
         more: dict[str, Any] = {}
         if self.algorithm.name == "maskable_ppo":
-            from sb3_contrib.common.maskable.utils import is_masking_supported
-
-            more["use_masking"] = is_masking_supported(self.env)
+            more["use_masking"] = self.supports_masks
         self.model.learn(steps, callback, reset_num_timesteps=not self.is_resumed, **more)
 
     def train(self, run: Run) -> None:
@@ -145,8 +166,8 @@ class Learner:
         self.model.set_logger(quiet_logger(str(run.folder.path)))
         callback = RunCallback(
             run,
-            policies_of(self.env),
-            on_policy=not self.algorithm.learns_from_replay,
+            policy_names(self.env),
+            on_policy=not self.algorithm.is_off_policy,
             checkpoint_every=self.settings.save_checkpoint_frequency,
         )
         try:
@@ -163,7 +184,7 @@ class Learner:
 
         Off-policy updates are short, and move several networks that belong together.
         """
-        if self.algorithm.learns_from_replay:
+        if self.algorithm.is_off_policy:
             yield
             return
 
@@ -182,9 +203,9 @@ class Learner:
         steps = self.model.num_timesteps
         path = folder.path / "checkpoints" / f"rl_model_{steps}_steps.zip"
         self._write(path)
-        if self._replay is not None:
-            self._replay.unlink(missing_ok=True)
-        self._replay = replay.path_beside(path)
+        if self._latest_replay is not None:
+            self._latest_replay.unlink(missing_ok=True)
+        self._latest_replay = replay_path(path)
         self.counters.checkpoints += 1
 
     def save(self, folder: RunFolder) -> Path:
@@ -200,40 +221,36 @@ class Learner:
             path = path if path.suffix else path.with_suffix(".zip")
             self._write(path)
             written["a copy"] = str(path)
-        if (path := self.settings.onnx_export_path) is not None:
-            from estragon.trainers.sb3.onnx_export import export
-
-            path = path if path.suffix else path.with_suffix(".onnx")
-            export(self.model, self.algorithm.name, path, scales=self.scales)
-            written["onnx"] = str(path)
+        if self.settings.onnx_export_path is not None:
+            written["onnx"] = str(self.export_onnx(self.settings.onnx_export_path))
         return written
 
+    def export_onnx(self, path: Path) -> Path:
+        """Write the policy as ONNX; `.onnx` is added to a path without suffix."""
+        from estragon.trainers.sb3.export import export
+
+        path = path if path.suffix else path.with_suffix(".onnx")
+        export(self.model, self.algorithm.name, path, normalization=self.normalization)
+        return path
+
     def _write(self, path: Path) -> None:
-        buffer = getattr(self.model, "replay_buffer", None)
-        if isinstance(buffer, DictReplayBuffer):
-            replay.save_replay(buffer, replay.path_beside(path))
-        save(self.model, path, self.about, self.scales)
+        save_model(self.model, path, self.spec, self.normalization)
 
     def _load_replay(self, path: Path) -> None:
         buffer = getattr(self.model, "replay_buffer", None)
         if not isinstance(buffer, DictReplayBuffer):
             return
         if path.exists():
-            replay.load_replay(buffer, path)
+            load_replay(buffer, path)
         else:
             print(f"{path} not found: starting with an empty replay buffer", file=sys.stderr)
 
 
-def _build(
-    about: About, env: VecEnv, settings: Sb3Settings, algorithm: Algorithm, steps_before: int = 0
-) -> BaseAlgorithm:
-    plan = Plan(
-        algorithm,
-        settings.hyperparameters.over(about.hyperparameters),
-        about.policy_type,
-        about.layers,
-        about.linear_lr_schedule,
-        settings.seed + steps_before,
-        choose_device(settings.device, images=about.policy_type == "cnn"),
-    )
-    return plan.model_for(env)
+def policy_names(env: VecEnv) -> list[str]:
+    """The policy name of each agent."""
+    names: list[str] = env.get_attr("agent_policy_names", [0])[0]
+    return names
+
+
+def _device(settings: Sb3Settings, policy_type: str) -> str:
+    return choose_device(settings.device, images=policy_type == "cnn")

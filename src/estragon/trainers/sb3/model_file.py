@@ -1,97 +1,107 @@
-"""A model in a file: Stable-Baselines3's own zip, with what is needed to go on from it inside.
+"""A model on disk: SB3's zip with the data to build it again, and its replay buffer beside it.
 
-`PPO.load` reads ours as any other. We never do: theirs holds pickled objects, which run code when
-they are opened. Ours are made anew from `estragon.json`, and given back their tensors.
+`PPO.load` reads our files like any other, but unpickles objects in them, which can run any code. We
+read our own files without that: the model is built from `estragon.json` and given its tensors. A
+file without `estragon.json` can only be unpickled, and only with --trust.
 """
 
 import io
+import json
 import pickle
-import sys
 import zipfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
+from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.buffers import DictReplayBuffer
+from stable_baselines3.common.running_mean_std import RunningMeanStd
+from stable_baselines3.common.save_util import (
+    load_from_zip_file,
+    recursive_getattr,
+    recursive_setattr,
+)
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from estragon.support.errors import UserError
-from estragon.support.files import check_archive, write_whole
-from estragon.trainers.sb3.algorithms import ALGORITHMS, Algorithm
-from estragon.trainers.sb3.detect import detect
-from estragon.trainers.sb3.settings import PolicyType
+from estragon.support.files import check_archive, write_whole, writing_whole
+from estragon.trainers.sb3.algorithms import ALGORITHMS, Algorithm, ModelSpec
 
-if TYPE_CHECKING:
-    from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.vec_env import VecEnv
-
-ABOUT, SCALES = "estragon.json", "normalize.npz"
+SPEC, NORMALIZATION = "estragon.json", "normalize.npz"
+READ = ("data", SPEC, NORMALIZATION)
 COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "_n_calls")
-LARGEST = 2**36
-
-
-class About(msgspec.Struct, frozen=True):
-    """What made a model, in plain words; part of its file."""
-
-    algo: str
-    policy_type: PolicyType
-    layers: tuple[int, ...]
-    hyperparameters: dict[str, float | int]
-    linear_lr_schedule: bool
-    sees: dict[str, Any]
-    does: dict[str, Any]
-    counters: dict[str, int] = {}
-    format: int = 1
+MAX_BYTES = 2**36
+NOT_A_MODEL = (
+    ValueError,
+    EOFError,
+    NotImplementedError,
+    msgspec.DecodeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+REPLAY_ARRAYS = ("actions", "rewards", "dones", "timeouts")
+REPLAY_OBSERVATIONS = ("observations", "next_observations")
+Arrays = dict[str, np.ndarray]
 
 
 class ModelFile:
-    """A file that was looked into, but not opened yet."""
+    """A file whose plain data was read; its model is loaded later."""
 
-    def __init__(self, path: Path, asked: str | None = None) -> None:
-        """Look whose it is; `asked` is the algorithm that somebody expects."""
+    def __init__(self, path: Path, asked: str | None = None, *, trust: bool = False) -> None:
+        """Read a file.
+
+        Args:
+            path: the zip; the suffix may be left out.
+            asked: the algorithm that the user expects, if any.
+            trust: whether objects in it may be unpickled, which runs their code.
+        """
         self.path = path if path.suffix or path.exists() else path.with_suffix(".zip")
-        self._data = self._read()
-        with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
-            names = set(archive.namelist())
-            self.about = self._read_about(archive) if ABOUT in names else None
-            self.scales = _read_scales(archive.read(SCALES)) if SCALES in names else None
-            if "data" not in names:
-                raise UserError(f"{self.path} is no model of Stable-Baselines3")
-            found = self.about.algo if self.about else detect(archive) or asked
+        try:
+            self._data = self.path.read_bytes()
+            check_archive(self._data, MAX_BYTES)
+            with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
+                members = {name: archive.read(name) for name in archive.namelist() if name in READ}
+            if "data" not in members:
+                raise ValueError("not saved by Stable-Baselines3")
+            self.spec = _read_spec(members.get(SPEC))
+            """None for a file that Estragon did not make, or made from such a file."""
+            self.normalization = _read_arrays(members.get(NORMALIZATION))
+            found = self.spec.algo if self.spec else _detect_algorithm(members["data"]) or asked
+        except OSError as error:
+            raise UserError(f"cannot read {self.path}: {error.strerror or error}") from error
+        except NOT_A_MODEL as error:
+            raise UserError(f"{self.path} is not a model: {error}") from error
         if found is None:
             known = ", ".join(ALGORITHMS)
-            raise UserError(f"{self.path}: cannot tell the algorithm; give --algo ({known})")
+            raise UserError(f"{self.path}: unknown algorithm; use --algo ({known})")
         if asked is not None and asked != found:
             raise UserError(f"{self.path} was trained with {found}, not {asked}")
         if found not in ALGORITHMS:
             raise UserError(f"{self.path}: made by a newer Estragon, with {found}")
         self.algorithm: Algorithm = ALGORITHMS[found]
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether it can be read without running anything in it."""
-        return self.about is not None
+        if self.spec is None and not trust:
+            raise UserError(
+                f"{self.path} was not made by Estragon: loading it runs code that is stored in it; "
+                "use --trust if you trust its author"
+            )
 
     @property
     def steps(self) -> int:
-        """How many it has learned from, as far as the file says."""
-        return self.about.counters.get("num_timesteps", 0) if self.about else 0
+        """Steps that it was trained for, if the file says so."""
+        return self.spec.counters.get("num_timesteps", 0) if self.spec else 0
 
-    def restore(self, model: "BaseAlgorithm") -> None:
-        """Give a new model the tensors and counts of this file, which is ours."""
-        from stable_baselines3.common.save_util import (
-            load_from_zip_file,
-            recursive_getattr,
-            recursive_setattr,
-        )
-
-        if self.about is None:
-            raise ValueError(f"{self.path} is somebody else's")
+    def restore(self, model: BaseAlgorithm) -> None:
+        """Give a model that was built from the spec its tensors and counters."""
+        if self.spec is None:
+            raise ValueError(f"{self.path} has no spec")
         try:
             _, parameters, variables = load_from_zip_file(
                 io.BytesIO(self._data), load_data=False, device=model.device
             )
-            # An entropy that is learned has an optimizer of its own; one that is given has none.
+            # A learned entropy coefficient has an optimizer of its own; a given one has none.
             known = model.get_parameters()
             kept = {name: parameters[name] for name in parameters if name in known}
             model.set_parameters(kept, exact_match=False, device=model.device)
@@ -101,58 +111,142 @@ class ModelFile:
         for name, tensor in found.items():
             if tensor is not None and recursive_getattr(model, name, None) is not None:
                 recursive_setattr(model, f"{name}.data", tensor.data)
-        for name in COUNTERS:
-            if hasattr(model, name) and name in self.about.counters:
-                setattr(model, name, self.about.counters[name])
+        for name, value in self.spec.counters.items():
+            if name in COUNTERS and hasattr(model, name):
+                setattr(model, name, value)
 
-    def unpickle(self, env: "VecEnv | None", device: str, changed: dict[str, Any]) -> Any:
-        """Open a file of somebody else, with a warning."""
-        print(
-            f"WARNING: {self.path} was not made by Estragon: opening it runs the code in it, "
-            "whatever that does; use it only if you trust where it comes from",
-            file=sys.stderr,
-            flush=True,
-        )
+    def unpickle(self, env: VecEnv | None, device: str, changed: dict[str, Any]) -> Any:
+        """Load a trusted file with SB3 itself."""
         try:
             return self.algorithm.cls.load(io.BytesIO(self._data), env, device, **changed)
         except Exception as error:
             raise UserError(f"cannot use {self.path} here: {error}") from error
 
-    def _read(self) -> bytes:
-        try:
-            data = self.path.read_bytes()
-            check_archive(data, LARGEST)
-        except OSError as error:
-            raise UserError(f"cannot read {self.path}: {error.strerror or error}") from error
-        except (ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-            raise UserError(f"{self.path} is no model: {error}") from error
-        return data
 
-    def _read_about(self, archive: zipfile.ZipFile) -> About:
-        try:
-            return msgspec.json.decode(archive.read(ABOUT), type=About)
-        except msgspec.DecodeError as error:
-            raise UserError(f"{self.path}: {ABOUT} in it: {error}") from error
-
-
-def save(
-    model: "BaseAlgorithm", path: Path, about: About | None, scales: dict[str, np.ndarray] | None
+def save_model(
+    model: BaseAlgorithm, path: Path, spec: ModelSpec | None, normalization: Arrays | None
 ) -> None:
-    """Write a model, whole; one of somebody else stays one."""
-    buffer = io.BytesIO()
-    model.save(buffer)
-    with zipfile.ZipFile(buffer, "a") as archive:
-        if about is not None:
+    """Write a model, and its replay buffer beside it; each file at once."""
+    buffer = getattr(model, "replay_buffer", None)
+    if isinstance(buffer, DictReplayBuffer):
+        save_replay(buffer, replay_path(path))
+    stream = io.BytesIO()
+    model.save(stream)
+    with zipfile.ZipFile(stream, "a") as archive:
+        if spec is not None:
             counters = {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)}
-            about = msgspec.structs.replace(about, counters=counters)
-            archive.writestr(ABOUT, msgspec.json.format(msgspec.json.encode(about), indent=2))
-        if scales is not None:
+            spec = msgspec.structs.replace(spec, counters=counters)
+            archive.writestr(SPEC, msgspec.json.format(msgspec.json.encode(spec), indent=2))
+        if normalization is not None:
             packed = io.BytesIO()
-            np.savez(packed, **scales)  # type: ignore[arg-type]
-            archive.writestr(SCALES, packed.getvalue())
-    write_whole(path, buffer.getvalue())
+            np.savez(packed, **normalization)  # type: ignore[arg-type]
+            archive.writestr(NORMALIZATION, packed.getvalue())
+    write_whole(path, stream.getvalue())
 
 
-def _read_scales(data: bytes) -> dict[str, np.ndarray]:
+def normalized(env: VecEnv, gamma: float) -> VecNormalize:
+    """The games with rewards and float observations divided by their running deviation."""
+    space = env.observation_space
+    parts = space.spaces if isinstance(space, spaces.Dict) else {}
+    keys = [
+        key
+        for key, part in parts.items()
+        if isinstance(part, spaces.Box) and part.dtype == np.float32
+    ]
+    if not keys:
+        return VecNormalize(env, norm_obs=False, gamma=gamma)
+    return VecNormalize(env, gamma=gamma, norm_obs_keys=keys)
+
+
+def get_normalization(env: VecNormalize) -> Arrays:
+    """Running means and variances, by name."""
+    found = {
+        f"{name}/{part}": np.asarray(getattr(statistics, part))
+        for name, statistics in _statistics(env).items()
+        for part in ("mean", "var", "count")
+    }
+    return found | {"epsilon": np.asarray(env.epsilon), "clip": np.asarray(env.clip_obs)}
+
+
+def set_normalization(env: VecNormalize, arrays: Arrays) -> None:
+    """Restore what `get_normalization` returned."""
+    for name, statistics in _statistics(env).items():
+        for part in ("mean", "var", "count"):
+            value = arrays.get(f"{name}/{part}")
+            if value is None or np.shape(value) != np.shape(getattr(statistics, part)):
+                raise UserError(f"the saved normalization does not fit '{name}' of this game")
+            setattr(statistics, part, float(value) if part == "count" else value.copy())
+
+
+def replay_path(model: Path) -> Path:
+    """The file of a model's replay buffer."""
+    return model.with_suffix(".replay.npz")
+
+
+def save_replay(buffer: DictReplayBuffer, path: Path) -> None:
+    """Write a replay buffer as plain arrays, the oldest step first."""
+    rows: Any = slice(0, buffer.pos)
+    if buffer.full:
+        rows = np.roll(np.arange(buffer.buffer_size), -buffer.pos)
+    with writing_whole(path) as stream:
+        np.savez(stream, **_replay_arrays(buffer, rows))  # type: ignore[arg-type]
+
+
+def load_replay(buffer: DictReplayBuffer, path: Path) -> None:
+    """Fill an empty replay buffer, with the newest steps if there are too many."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = dict(file)
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise UserError(f"cannot read {path}: {error}") from error
+    for name, array in _replay_arrays(buffer, slice(0, 0)).items():
+        if name not in found or found[name].shape[1:] != array.shape[1:]:
+            raise UserError(
+                f"{path}: {name} is of another game or number of agents; move the file away to "
+                "start with an empty replay buffer"
+            )
+    count = min(len(found["rewards"]), buffer.buffer_size)
+    for name, array in _replay_arrays(buffer, slice(0, count)).items():
+        array[:] = found[name][len(found[name]) - count :]
+    buffer.pos, buffer.full = count % buffer.buffer_size, count == buffer.buffer_size
+
+
+def _replay_arrays(buffer: DictReplayBuffer, rows: Any) -> Arrays:
+    found = {name: getattr(buffer, name)[rows] for name in REPLAY_ARRAYS}
+    for name in REPLAY_OBSERVATIONS:
+        found |= {f"{name}/{key}": each[rows] for key, each in getattr(buffer, name).items()}
+    return found
+
+
+def _statistics(env: VecNormalize) -> dict[str, RunningMeanStd]:
+    observed: Any = env.obs_rms if env.norm_obs else {}
+    return {f"obs/{key}": each for key, each in observed.items()} | {"reward": env.ret_rms}
+
+
+def _read_spec(data: bytes | None) -> ModelSpec | None:
+    return None if data is None else msgspec.json.decode(data, type=ModelSpec)
+
+
+def _read_arrays(data: bytes | None) -> Arrays | None:
+    if data is None:
+        return None
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+def _detect_algorithm(text: bytes) -> str | None:
+    """By the attributes that SB3 saved as JSON; None if they fit no known algorithm."""
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        return None
+    policy = str(data.get("policy_class", ""))
+    if "clip_range" in data:
+        if "maskable" in policy:
+            return "maskable_ppo"
+        return "recurrent_ppo" if "_last_lstm_states" in data or "recurrent" in policy else "ppo"
+    if "policy_delay" in data:
+        policy_kwargs = data.get("policy_kwargs", {})
+        one = isinstance(policy_kwargs, dict) and policy_kwargs.get("n_critics") == 1
+        return "ddpg" if one and data["policy_delay"] == 1 else "td3"
+    signs = {"gae_lambda": "a2c", "exploration_fraction": "dqn", "target_entropy": "sac"}
+    return next((algo for name, algo in signs.items() if name in data), None)

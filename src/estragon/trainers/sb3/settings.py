@@ -12,13 +12,14 @@ import tyro
 
 from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable
-from estragon.support.options import optional
+from estragon.support.options import check_span, optional
 from estragon.trainers.settings import (
     MAX_PARALLEL,
     NUMBER,
     PATH,
     WHOLE,
     BaseHyperparameters,
+    Device,
     Ranges,
     TrainerSettings,
 )
@@ -124,6 +125,8 @@ class Sb3Settings(TrainerSettings):
     """Seed of the games and of the initial weights."""
     resume_model_path: Annotated[Path | None, PATH] = None
     """A model to resume, or to play with --inference."""
+    trust: bool = False
+    """Load a model that Estragon did not make; loading it can run any code that is stored in it."""
     save_model_path: Annotated[Path | None, PATH] = None
     """Also save the final model here, besides the run directory."""
     save_checkpoint_frequency: Annotated[int | None, optional("STEPS")] = None
@@ -160,3 +163,51 @@ class Sb3Settings(TrainerSettings):
         for path in (self.save_model_path, self.onnx_export_path):
             if path is not None:
                 ensure_writable(path)
+
+
+@dataclasses.dataclass(frozen=True)
+class TuneSettings:
+    """Options of a search for hyperparameters."""
+
+    env_path: Annotated[str | None, PATH] = None
+    """A project folder, a .pck or an exported game."""
+    scene: Annotated[str | None, optional("SCENE")] = None
+    """The scene to play; by default the game's main scene."""
+    algo: AlgorithmName = "ppo"
+    """The algorithm."""
+    policy_type: PolicyType = "mlp"
+    """As in `estragon train sb3`."""
+    policy_layers: tuple[int, ...] = (64, 64)
+    """Units of each hidden layer."""
+    trials: int = 30
+    """Number of trials to run now."""
+    timesteps: int = 50_000
+    """Steps of each trial."""
+    slices: int = 10
+    """How many times a trial is evaluated, and may be pruned."""
+    n_parallel: int = 1
+    """Number of game processes."""
+    normalize: bool = False
+    """Normalize observations and rewards."""
+    study_name: str = "study"
+    """Name of the study, and of its directory."""
+    experiment_dir: Path = Path("logs/tune")
+    """Directory of the studies."""
+    seed: int = 0
+    """Seed of the trials."""
+    device: Device = "auto"
+    """As in `estragon train sb3`."""
+    hyperparameters: tyro.conf.OmitArgPrefixes[Hyperparameters] = dataclasses.field(
+        default_factory=Hyperparameters
+    )
+
+    def check(self) -> None:
+        """Reject values that are out of range."""
+        for name in ("trials", "timesteps", "slices"):
+            check_span(f"--{name}", getattr(self, name), 1)
+
+    def as_training(self) -> Sb3Settings:
+        """The settings of a trial's training."""
+        own = {field.name for field in dataclasses.fields(self)}
+        shared = own & {field.name for field in dataclasses.fields(Sb3Settings)}
+        return Sb3Settings(**{name: getattr(self, name) for name in shared})

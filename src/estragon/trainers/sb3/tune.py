@@ -1,168 +1,220 @@
-"""`estragon tune`: search for the hyper-parameters that a game is learned best with."""
+"""Hyperparameter search with Optuna: one study per task, its trials in the same games."""
 
+import contextlib
 import dataclasses
+import itertools
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import tyro
+import optuna
+from optuna.storages.journal import JournalFileBackend, JournalStorage
+from optuna.trial import FrozenTrial, TrialState
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecMonitor
 
-from estragon.support.errors import INTERRUPTED, UserError
+from estragon.support.errors import INTERRUPTED, OK, UserError
 from estragon.support.files import ensure_writable, write_json, write_whole
-from estragon.support.options import optional
+from estragon.support.interrupts import STOP_SIGNALS, StopRequest, deferred_interrupts
+from estragon.support.progress import Progress
 from estragon.trainers.controller import slug
-from estragon.trainers.sb3.settings import (
-    AlgorithmName,
-    Hyperparameters,
-    PolicyType,
-    Sb3Settings,
-)
-from estragon.trainers.settings import Device
+from estragon.trainers.metrics import Episodes
+from estragon.trainers.sb3.algorithms import Algorithm, choose
+from estragon.trainers.sb3.callback import quiet_logger
+from estragon.trainers.sb3.learner import Learner
+from estragon.trainers.sb3.settings import Hyperparameters, TuneSettings
+from estragon.trainers.sb3.training import open_games
+from estragon.trainers.settings import use_one_thread
 
-if TYPE_CHECKING:
-    import optuna
-
+LOG, LINEAR = "log", "linear"
+SEARCH_SPACE: dict[str, tuple[float, ...] | tuple[str, float, float]] = {
+    "learning_rate": (LOG, 1e-5, 3e-3),
+    "batch_size": (64, 128, 256, 512),
+    "n_steps": (16, 32, 64, 128, 256),
+    "n_epochs": (3, 5, 10, 20),
+    "gamma": (0.95, 0.97, 0.98, 0.99, 0.995, 0.999),
+    "gae_lambda": (LINEAR, 0.8, 1.0),
+    "ent_coef": (LOG, 1e-5, 0.1),
+    "clip_range": (0.1, 0.2, 0.3, 0.4),
+    "vf_coef": (LINEAR, 0.2, 1.0),
+    "max_grad_norm": (LOG, 0.3, 5.0),
+    "lstm_hidden_size": (32, 64, 128),
+    "learning_starts": (200, 500, 1000, 2000),
+    "gradient_steps": (1, 2, 4, 8, 16),
+    "tau": (0.005, 0.01, 0.02, 0.05),
+    "target_update_interval": (200, 500, 1000, 2000),
+    "exploration_fraction": (LINEAR, 0.1, 0.6),
+    "exploration_final_eps": (LINEAR, 0.01, 0.1),
+    "action_noise": (LINEAR, 0.05, 0.4),
+}
+"""A scale with bounds, or choices."""
+NOT_SEARCHED = {"sac": {"ent_coef"}, "dqn": {"tau"}}
+"""SAC learns its entropy coefficient; DQN updates its target network at once."""
+DIVERGED = "diverged"
 SHOWN = 10
 
 
-@dataclasses.dataclass(frozen=True)
-class Tune:
-    """Try hyper-parameters with Optuna; trials that do badly are ended early.
-
-    The study is in a file: the same command goes on with it, and several at once share it.
-    """
-
-    env_path: Annotated[str | None, optional("PATH")] = None
-    """A project folder, a .pck or an exported game."""
-    scene: Annotated[str | None, optional("SCENE")] = None
-    """The scene to play; else the game's main scene."""
-    algo: AlgorithmName = "ppo"
-    """The algorithm."""
-    policy_type: PolicyType = "mlp"
-    """As in `estragon train sb3`."""
-    policy_layers: tuple[int, ...] = (64, 64)
-    """How many neurons the layers have."""
-    trials: int = 30
-    """How many to make now."""
-    timesteps: int = 50_000
-    """Steps of each."""
-    slices: int = 10
-    """How often in a trial it is looked at, and may be ended."""
-    n_parallel: int = 1
-    """Games side by side."""
-    normalize: bool = False
-    """Bring observations and rewards to a common size."""
-    study_name: str = "study"
-    """The study's files are in a folder of that name."""
-    experiment_dir: Path = Path("logs/tune")
-    """Where studies are."""
-    seed: int = 0
-    """Same seed, same trials."""
-    device: Device = "auto"
-    """As in `estragon train sb3`."""
-    hyperparameters: tyro.conf.OmitArgPrefixes[Hyperparameters] = dataclasses.field(
-        default_factory=Hyperparameters
+def tune(settings: TuneSettings) -> int:
+    """Run trials and write the report; 0 when all are done, 130 when interrupted."""
+    folder = settings.experiment_dir / slug(settings.study_name)
+    ensure_writable(folder / "study.log")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(
+        storage=JournalStorage(JournalFileBackend(str(folder / "study.log"))),
+        study_name=settings.study_name,
+        load_if_exists=True,
+        direction="maximize",
+        sampler=optuna.samplers.TPESampler(seed=settings.seed),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=2),
     )
+    _check_task(study, settings)
+    if settings.policy_type != "cnn":
+        use_one_thread()
+    with (
+        contextlib.closing(open_games(settings.as_training(), None)) as games,
+        Progress() as progress,
+        deferred_interrupts(progress.say, STOP_SIGNALS) as request,
+    ):
+        progress.step("trials", announced=False)
+        finished = itertools.count(1)
 
-    def run(self) -> int:
-        """Search, and report."""
-        if self.trials < 1 or self.timesteps < 1 or self.slices < 1:
-            raise UserError("expected at least 1 of --trials, --timesteps and --slices")
-        import optuna
-        from optuna.storages.journal import JournalFileBackend
+        def after_trial(study: optuna.Study, trial: FrozenTrial) -> None:
+            reward = "" if trial.value is None else f", reward {trial.value:.3f}"
+            print(f"trial {trial.number}: {trial.state.name.lower()}{reward}", file=sys.stderr)
+            progress.update(next(finished), settings.trials)
+            if request.made:
+                study.stop()
 
-        from estragon.trainers.sb3.trials import Trials
-
-        folder = self.experiment_dir / slug(self.study_name)
-        ensure_writable(folder / "study.log")
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        backend = JournalFileBackend(str(folder / "study.log"))
-        study = optuna.create_study(
-            storage=optuna.storages.JournalStorage(backend),
-            study_name=self.study_name,
-            load_if_exists=True,
-            direction="maximize",
-            sampler=optuna.samplers.TPESampler(seed=self.seed),
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=2),
+        study.optimize(
+            lambda trial: _objective(trial, settings, games, request),
+            n_trials=settings.trials,
+            callbacks=[after_trial],
         )
-        self._check_same(study)
-        finished = Trials(self).run(study)
-        self._report(study, folder)
-        return 0 if finished else INTERRUPTED
+    _write_report(study, settings, folder)
+    return INTERRUPTED if request.made else OK
 
-    def as_training(self) -> Sb3Settings:
-        """A trial as a run of training."""
-        return Sb3Settings(
-            env_path=self.env_path,
-            scene=self.scene,
-            algo=self.algo,
-            policy_type=self.policy_type,
-            policy_layers=self.policy_layers,
-            timesteps=self.timesteps,
-            n_parallel=self.n_parallel,
-            normalize=self.normalize,
-            seed=self.seed,
-            device=self.device,
-            hyperparameters=self.hyperparameters,
+
+def _objective(
+    trial: optuna.Trial, settings: TuneSettings, games: VecMonitor, request: StopRequest
+) -> float:
+    """Train with suggested hyperparameters; the mean reward of the last slice."""
+    algorithm = choose(settings.algo, settings.policy_type)
+    suggested = _suggest(trial, algorithm, settings.hyperparameters)
+    if suggested.n_steps is not None and suggested.batch_size is not None:
+        batch_size = min(suggested.batch_size, suggested.n_steps * games.num_envs)
+        suggested = dataclasses.replace(suggested, batch_size=batch_size)
+    options = dataclasses.replace(
+        settings.as_training(), hyperparameters=suggested, seed=settings.seed + trial.number
+    )
+    learner = Learner.new(options, algorithm, games)
+    learner.model.set_logger(quiet_logger(None))
+    pruning = _Pruning(trial, settings, request)
+    try:
+        learner.learn(settings.timesteps, pruning)
+    except UserError as error:
+        if DIVERGED not in str(error):
+            raise
+        raise optuna.TrialPruned(DIVERGED) from error
+    if pruning.is_pruned:
+        raise optuna.TrialPruned
+    return pruning.reward
+
+
+def _suggest(trial: optuna.Trial, algorithm: Algorithm, given: Hyperparameters) -> Hyperparameters:
+    """Hyperparameters for a trial; those that are given stay."""
+    fixed = given.given()
+    suggested: dict[str, float] = {}
+    searched = algorithm.hyperparameters - NOT_SEARCHED.get(algorithm.name, set()) - set(fixed)
+    for name, values in SEARCH_SPACE.items():
+        if name not in searched:
+            continue
+        match values:
+            case (str(scale), low, high):
+                suggested[name] = trial.suggest_float(name, low, high, log=scale == LOG)
+            case _:
+                suggested[name] = trial.suggest_categorical(name, values)
+    return Hyperparameters(**suggested | fixed)
+
+
+class _Pruning(BaseCallback):
+    """Reports a trial's reward after each slice, and ends it if it does worse than others did."""
+
+    def __init__(self, trial: optuna.Trial, settings: TuneSettings, request: StopRequest) -> None:
+        super().__init__()
+        self._trial, self._request = trial, request
+        self._slices, self._slice_steps = settings.slices, settings.timesteps / settings.slices
+        self._slice = 0
+        self._episodes = Episodes()
+        self.reward = 0.0
+        self.is_pruned = False
+
+    def _on_step(self) -> bool:
+        for agent in self.locals["dones"].nonzero()[0]:
+            episode = self.locals["infos"][agent]["episode"]
+            self._episodes.add(episode["r"], episode["l"], {})
+        if self.num_timesteps >= self._slice_steps * (self._slice + 1):
+            self._slice += 1
+            if self._episodes:
+                self.reward = self._episodes.reward_mean
+                self._episodes = Episodes()
+            self._trial.report(self.reward, self._slice)
+            self.is_pruned = self._slice < self._slices and self._trial.should_prune()
+        self.is_pruned = self.is_pruned or self._request.made
+        return not self.is_pruned
+
+
+def _check_task(study: optuna.Study, settings: TuneSettings) -> None:
+    """UserError if the study has trials of another task, which cannot be compared."""
+    task = {
+        "game": f"{settings.env_path} {settings.scene or ''}".strip(),
+        "algo": settings.algo,
+        "timesteps": settings.timesteps,
+        "given": settings.hyperparameters.given(),
+    }
+    before = study.user_attrs.get("task", task)
+    if before != task:
+        raise UserError(
+            f"study '{settings.study_name}' is of another task, {json.dumps(before)}; use another "
+            "--study_name"
         )
-
-    def _check_same(self, study: "optuna.Study") -> None:
-        """A study compares trials of one task; another task is another study."""
-        task = {
-            "game": f"{self.env_path} {self.scene or ''}".strip(),
-            "algo": self.algo,
-            "timesteps": self.timesteps,
-            "given": self.hyperparameters.given(),
-        }
-        before = study.user_attrs.get("task", task)
-        if before != task:
-            raise UserError(
-                f"study '{self.study_name}' is about {json.dumps(before)}; give another "
-                "--study_name"
-            )
-        study.set_user_attr("task", task)
-
-    def _report(self, study: "optuna.Study", folder: Path) -> None:
-        done = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
-        done.sort(key=lambda trial: -float(trial.value or 0.0))
-        ended = sum(trial.state.name == "PRUNED" for trial in study.trials)
-        lines = [
-            f"# {self.study_name}: {self.algo}, {self.timesteps:,} steps a trial",
-            "",
-            f"{len(study.trials)} trials, {len(done)} to the end, {ended} ended early.",
-            "",
-        ]
-        if done:
-            names = sorted(done[0].params)
-            lines += [f"| trial | reward | {' | '.join(names)} |", "|---" * (2 + len(names)) + "|"]
-            for trial in done[:SHOWN]:
-                cells = [_short(trial.params.get(name)) for name in names]
-                lines.append(f"| {trial.number} | {trial.value:.3f} | {' | '.join(cells)} |")
-            lines += ["", "How much each of them matters:", ""]
-            lines += [f"- {name}: {part:.0%}" for name, part in _importance(study).items()]
-            best = {**self.hyperparameters.given(), **done[0].params}
-            config = {f"sb3_{name}": value for name, value in best.items()}
-            write_json(folder / "best.json", config)
-            print(f"best: {done[0].value:.3f} with {_as_flags(best)}")
-        write_whole(folder / "report.md", ("\n".join(lines) + "\n").encode())
-        print(f"report: {folder / 'report.md'}", file=sys.stderr)
+    study.set_user_attr("task", task)
 
 
-def _importance(study: "optuna.Study") -> dict[str, float]:
-    import optuna
+def _write_report(study: optuna.Study, settings: TuneSettings, folder: Path) -> None:
+    completed = study.get_trials(states=(TrialState.COMPLETE,))
+    completed.sort(key=lambda trial: -float(trial.value or 0.0))
+    pruned = len(study.get_trials(states=(TrialState.PRUNED,)))
+    lines = [
+        f"# {settings.study_name}: {settings.algo}, {settings.timesteps:,} steps per trial",
+        "",
+        f"{len(study.trials)} trials, {len(completed)} completed, {pruned} pruned.",
+        "",
+    ]
+    if completed:
+        names = sorted(completed[0].params)
+        lines += [f"| trial | reward | {' | '.join(names)} |", "|---" * (2 + len(names)) + "|"]
+        for trial in completed[:SHOWN]:
+            cells = [_short(trial.params.get(name)) for name in names]
+            lines.append(f"| {trial.number} | {trial.value:.3f} | {' | '.join(cells)} |")
+        lines += ["", "Importance of each hyperparameter:", ""]
+        lines += [f"- {name}: {share:.0%}" for name, share in _importance(study).items()]
+        best = {**settings.hyperparameters.given(), **completed[0].params}
+        write_json(folder / "best.json", {f"sb3_{name}": value for name, value in best.items()})
+        flags = " ".join(f"--{name} {_short(value)}" for name, value in best.items())
+        print(f"best: {completed[0].value:.3f} with {flags}")
+    write_whole(folder / "report.md", ("\n".join(lines) + "\n").encode())
+    print(f"report: {folder / 'report.md'}", file=sys.stderr)
 
+
+def _importance(study: optuna.Study) -> dict[str, float]:
     try:
         return optuna.importance.get_param_importances(
             study, evaluator=optuna.importance.PedAnovaImportanceEvaluator()
         )
     except (RuntimeError, ValueError):
-        return {}  # too few trials to tell
+        return {}  # too few trials
 
 
 def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def _as_flags(values: dict[str, Any]) -> str:
-    return " ".join(f"--{name} {_short(value)}" for name, value in values.items())

@@ -11,11 +11,13 @@ from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from estragon.cli import main
+from estragon.onnx.compare import compare as engines_compare
+from estragon.onnx.engines import GodotRuntime, OnnxRuntime
 from estragon.support.errors import UserError
-from estragon.trainers.sb3.algorithms import ALGORITHMS, Plan
-from estragon.trainers.sb3.onnx_export import compare, export
-from estragon.trainers.sb3.onnx_policy import OnnxPolicy
-from estragon.trainers.sb3.settings import Hyperparameters
+from estragon.trainers.sb3.algorithms import ALGORITHMS, ModelSpec
+from estragon.trainers.sb3.export import ExportedPolicy, compare, export
+from estragon.trainers.sb3.settings import PolicyType
+from estragon.trainers.spaces import to_plain
 from tests.trainers.conftest import Game
 from tests.trainers.sb3.staging import model_path, train
 
@@ -34,12 +36,22 @@ STEER = spaces.MultiDiscrete([3, 2])
 
 
 def model_of(
-    algo: str, does: spaces.Space[Any], sees: spaces.Dict = OBS, **more: Any
+    algo: str,
+    actions: spaces.Space[Any],
+    observations: spaces.Dict = OBS,
+    policy_type: PolicyType = "mlp",
+    seed: int = 1,
 ) -> BaseAlgorithm:
-    numbers = Hyperparameters(lstm_hidden_size=6)
-    return Plan(ALGORITHMS[algo], numbers, layers=(8, 7), seed=1, **more).model_without_games(
-        sees, does
+    spec = ModelSpec(
+        algo=algo,
+        policy_type=policy_type,
+        layers=(8, 7),
+        hyperparameters={"lstm_hidden_size": 6},
+        linear_lr_schedule=False,
+        observation_space=to_plain(observations),
+        action_space=to_plain(actions),
     )
+    return spec.build_without_env(seed)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +103,7 @@ def test_a_memory_is_fed_back(tmp_path: Path) -> None:
     assert np.abs(state).max() > 0.0
 
 
-@pytest.mark.parametrize("opset", [9, 11, 17])
-@pytest.mark.parametrize("policy_type", ["mlp", "cnn"])
+@pytest.mark.parametrize(("opset", "policy_type"), [(9, "mlp"), (11, "cnn"), (17, "cnn")])
 def test_several_observations_are_several_inputs(
     opset: int, policy_type: Any, tmp_path: Path
 ) -> None:
@@ -121,20 +132,25 @@ def test_several_observations_as_one_array(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", ["recurrent_ppo", "ppo"])
-def test_godot_itself_runs_it(algo: str, godot: Path, tmp_path: Path) -> None:
+def test_godot_itself_runs_it(
+    algo: str, godot_runtime: GodotRuntime, onnx_runtime: OnnxRuntime, tmp_path: Path
+) -> None:
     path = tmp_path / "policy.onnx"
-    sees, kind = (OBS, "mlp") if algo == "recurrent_ppo" else (MANY, "cnn")
-    export(model_of(algo, STEER, sees, policy_type=kind), algo, path)
-    assert main(["onnx", "compare", str(path), "--samples", "8"]) == 0
+    recurrent = algo == "recurrent_ppo"
+    model = model_of(algo, STEER) if recurrent else model_of(algo, STEER, MANY, "cnn")
+    export(model, algo, path)
+    for engine in (godot_runtime, onnx_runtime):
+        engine.load(path)
+    random = np.random.default_rng(0)
+    assert engines_compare(godot_runtime, onnx_runtime, 8, random)["agrees"]
 
 
-def test_a_file_that_does_something_else_is_not_written(tmp_path: Path) -> None:
+def test_a_file_that_acts_otherwise_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "policy.onnx"
     export(model_of("ppo", PUSH), "ppo", path)
-    other = Plan(ALGORITHMS["ppo"], Hyperparameters(), layers=(8, 7), seed=2)
-    model = other.model_without_games(OBS, PUSH)
-    with pytest.raises(UserError, match="would not do what the model does"):
-        compare(path.read_bytes(), OnnxPolicy(model, "ppo", None), model, None)
+    model = model_of("ppo", PUSH, seed=2)
+    with pytest.raises(UserError, match="does not act like the model"):
+        compare(path.read_bytes(), ExportedPolicy(model, "ppo", None), model, None)
 
 
 def test_scales_are_inside(folder: Path, game: Game) -> None:
@@ -150,16 +166,20 @@ def test_scales_are_inside(folder: Path, game: Game) -> None:
     assert not np.allclose(output[0], output[1])
 
 
-def test_a_model_of_somebody_else_is_converted_with_a_warning(
+def test_a_foreign_model_is_converted_only_with_trust(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = model_of("td3", PUSH)
-    model.save(tmp_path / "theirs.zip")
-    assert main(["convert", "sb3", str(tmp_path / "theirs.zip")]) == 0
-    told = capsys.readouterr()
-    assert "WARNING" in told.err
-    assert "theirs.onnx: td3, does what the model does" in told.out
-    assert (tmp_path / "theirs.onnx").exists()
+    path = tmp_path / "theirs.zip"
+    model_of("td3", PUSH).save(path)
+    assert main(["convert", "sb3", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert "runs code that is stored in it" in error
+    assert "--trust" in error
+    assert error.count("\n") == 1
+    assert not path.with_suffix(".onnx").exists()
+    assert main(["convert", "sb3", str(path), "--trust"]) == 0
+    assert "theirs.onnx: td3" in capsys.readouterr().out
+    assert path.with_suffix(".onnx").exists()
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
@@ -186,6 +206,6 @@ def test_what_cannot_be_converted(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model_of("ppo", PUSH).save(tmp_path / "m.zip")
-    assert main(["convert", "sb3", str(tmp_path / "m.zip"), *words]) == 2
+    assert main(["convert", "sb3", str(tmp_path / "m.zip"), "--trust", *words]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "m.onnx").exists()

@@ -114,10 +114,10 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ),
     ("parity",): Verb("estragon.commands.parity", "Parity", "the same actions in both engines"),
     ("replay",): Verb(
-        "estragon.commands.frames", "ShowReplay", "show a logged match again, in a window"
+        "estragon.commands.replay", "ShowReplay", "show a logged match again, in a window"
     ),
     ("record",): Verb("estragon.commands.record", "Record", "frames of a match, drawn by Godot"),
-    ("encode",): Verb("estragon.commands.frames", "EncodeFrames", "make a film of frames"),
+    ("encode",): Verb("estragon.commands.encode", "EncodeFrames", "make a film of frames"),
     ("film",): Verb("estragon.commands.film", "MakeFilm", "the video of a training run"),
     ("plot",): Verb("estragon.commands.plot", "DrawCharts", "charts of a training run"),
     ("collect-debug",): Verb(

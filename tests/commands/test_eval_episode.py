@@ -10,9 +10,10 @@ import pytest
 from PIL import Image
 
 from estragon.cli import main
-from estragon.show.drawing.paths_picture import SIZE
-from estragon.show.film.match import FROM_ABOVE, HOLD_SEC, WIDE
-from estragon.show.trajectories.trajectory import read_trajectory
+from estragon.show.film_renderers import GODOT_SIZE, TOP_DOWN_SIZE
+from estragon.show.godot_frames import HOLD_SEC
+from estragon.show.paths_picture import SIZE
+from estragon.show.trajectory_reader import read_trajectory
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import save_policies
 from estragon.tag.rules import ROLES, load_rules
@@ -106,7 +107,7 @@ def test_the_script_plays_the_same_match_in_godot_from_any_folder(
 def test_a_film_is_made_if_wanted(tmp_path: Path) -> None:
     words = ["--duration", "0.5", "--record", "--record-fps", "10", "--title", "Über – alles"]
     assert main(["eval-episode", "--output", str(tmp_path), *words]) == 0
-    stream, _, frames = footage(only(tmp_path, ".mp4"), FROM_ABOVE)
+    stream, _, frames = footage(only(tmp_path, ".mp4"), TOP_DOWN_SIZE)
     assert "10 fps" in stream
     assert len(frames) == (0.5 + HOLD_SEC) * 10 + 1
     changed = np.abs(frames[5].astype(int) - frames[0])[80:700].mean()
@@ -118,7 +119,7 @@ def test_a_film_is_made_if_wanted(tmp_path: Path) -> None:
 def test_godot_draws_the_film_if_wanted(tmp_path: Path) -> None:
     words = ["--duration", "0.2", "--record", "--record-fps", "5", "--renderer", "godot"]
     assert main(["eval-episode", "--output", str(tmp_path), *words]) == 0
-    stream, _, frames = footage(only(tmp_path, ".mp4"), WIDE)
+    stream, _, frames = footage(only(tmp_path, ".mp4"), GODOT_SIZE)
     assert "1280x720" in stream
     assert len(frames) == (0.2 + HOLD_SEC) * 5 + 1
     assert frames[0].std() > 10.0, "something is drawn"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.show.trajectories.trajectory import read_trajectory
+from estragon.show.trajectory_reader import read_trajectory
 
 PLAY = ["eval", "tag", "--seeker", "bot:chaser", "--hider", "bot:random", "--episodes", "6"]
 

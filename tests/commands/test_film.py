@@ -17,10 +17,9 @@ from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.ladder import Ladder
 from estragon.selfplay.session import start_session
 from estragon.selfplay.threads import Threads
-from estragon.show.film import plan as film_plan
-from estragon.show.film.film_run import film_name
-from estragon.show.film.filmed_run import read_run
-from estragon.show.film.plan import AFTER_SEC, CARD_SEC, END_SEC, TITLE_SEC, Quality
+from estragon.show.film_plan import AFTER_SEC, CARD_SEC, END_SEC, TITLE_SEC
+from estragon.show.film_run import read_filmed_run
+from estragon.show.frames import QUALITIES, Quality, film_name
 from estragon.support.interrupts import StopRequest
 from tests.commands.staging import finish, wait_for
 from tests.selfplay.staging import (
@@ -39,9 +38,9 @@ TINY = """
 import sys
 from estragon.cli import main
 from estragon.commands import film
-from estragon.show.film import plan as film_plan
-film.TELL_EVERY_SEC = 0.0
-film_plan.QUALITIES["low"] = film_plan.Quality((192, 108), 5)
+from estragon.show import frames
+film.REPORT_SEC = 0.0
+frames.QUALITIES["low"] = frames.Quality((192, 108), 5)
 sys.exit(main(["film", "--renderer", "top-down", *sys.argv[1:]]))
 """
 """The verb with smaller pictures, which tells of every frame."""
@@ -126,7 +125,7 @@ def test_killed_again_and_again_it_goes_on_to_the_same_bytes(here: Path) -> None
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130
-    last_words = ["what is drawn is kept: the same command goes on", "estragon: stopped"]
+    last_words = ["drawn frames are kept: the same command resumes", "estragon: stopped"]
     assert err.splitlines()[-2:] == last_words
     assert "Traceback" not in err
     code, out, err = finish(begin(here, "--output", "killed.mp4", "--keep-frames"))
@@ -163,7 +162,7 @@ def _runs(pid: str) -> bool:
 @pytest.mark.slow
 def test_real_godot_draws_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_godot(install=True)
-    monkeypatch.setitem(film_plan.QUALITIES, "low", Quality((192, 108), 2))
+    monkeypatch.setitem(QUALITIES, "low", Quality((192, 108), 2))
     assert main(["film", "--renderer", "godot", "--output", "film.mp4", "--keep-frames"]) == 0
     stream, _, frames = footage(here / "film.mp4", (192, 108))
     assert "192x108" in stream
@@ -180,8 +179,7 @@ def test_real_godot_draws_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_without_godot_it_is_drawn_from_above_and_says_so(
     godot: bool, reason: str, here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from estragon.show.film.renderers import choose_renderer
-    from estragon.show.film.top_down_renderer import TopDownRenderer
+    from estragon.show.film_renderers import TopDownRenderer, choose_renderer
     from estragon.support.errors import UserError
 
     def find() -> Path:
@@ -201,7 +199,7 @@ def test_without_godot_it_is_drawn_from_above_and_says_so(
 
 
 def test_what_a_run_tells_of_itself(trained: Path) -> None:
-    run = read_run(TagRun(trained, the_run(trained)))
+    run = read_filmed_run(TagRun(trained, the_run(trained)))
     assert [stage.name for stage in run.facts.stages] == ["0%", "100%"]
     untrained, last = run.facts.stages
     assert (untrained.agent_steps, untrained.training_sec) == (0, None)
@@ -228,12 +226,12 @@ def test_what_a_run_tells_of_itself(trained: Path) -> None:
 
 def test_a_role_that_learned_alone_is_shown_with_its_opponent(tmp_path: Path) -> None:
     folder = TagRun(tmp_path, train(tmp_path, "hider", "bot:chaser"))
-    run = read_run(folder)
+    run = read_filmed_run(folder)
     assert run.stages[0].seeker.name == "bot:chaser"
     assert "hider" in run.stages[0].hider.name
     assert run.facts.learned_by == "play against bot:chaser"
     assert [curve.role for curve in run.facts.curves] == ["hider"]
-    assert set(run.facts.last.elo) == {"hider"}
+    assert set(run.facts.stages[-1].elo) == {"hider"}
     assert run.facts.seeker_wins is None
 
 
@@ -249,7 +247,7 @@ def test_five_of_many_stages_are_shown(here: Path) -> None:
     first, last = saved["stages"]
     saved["stages"] = [first, *[last] * 7]
     save_checkpoint(folder.state, saved)
-    assert len(read_run(folder).stages) == 5
+    assert len(read_filmed_run(folder).stages) == 5
 
 
 def spoil_nothing(run: Path) -> None:
@@ -295,7 +293,7 @@ def spoil_pointer(run: Path) -> None:
         (spoil_cross_play, [], "cross_play.json is not valid JSON"),
         (None, ["--quality", "best"], "best"),
         (None, ["--renderer", "blender"], "blender"),
-        (None, ["--output", "trainer"], "trainer is there already"),
+        (None, ["--output", "trainer"], "trainer already exists"),
         (None, ["--output", "/dev/null/film.mp4"], "cannot write /dev/null/film.mp4"),
     ],
 )
@@ -313,7 +311,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 
 def test_films_are_named_after_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estragon.show.film.film_run.time.strftime", lambda _: "20300102-030405")
+    monkeypatch.setattr("estragon.show.frames.time.strftime", lambda _: "20300102-030405")
     assert film_name(Path("x")) == Path("x/learn_progress-20300102-030405.mp4")
 
 

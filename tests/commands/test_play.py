@@ -149,9 +149,9 @@ def test_what_cannot_be_played(
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a window would open")
 def test_a_window_opens_and_closes(tmp_path: Path) -> None:
     from estragon.godot.display import display
-    from estragon.show.frames.window import words_of
+    from estragon.show.godot_frames import window_arguments
 
-    words = words_of(import_project(paths.godot_project()), (320, 180), 60)
+    words = window_arguments(import_project(paths.godot_project()), (320, 180), 60)
     words += ["--quit-after", "15", "res://scenes/Play.tscn", "--", "--play=hider"]
     with display(320, 180) as env, GodotProcess(words, folder=tmp_path, env=env) as process:
         assert process.wait("its end", TIMEOUT_SEC) == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.show.trajectories.trajectory import write_trajectory
+from estragon.show.trajectory import write_trajectory
 from tests.show.charts.live_metrics import write_live_metrics
 from tests.show.charts.run_folder import read_rows, write_rows
 from tests.show.staging import played, short_rules
@@ -40,7 +40,7 @@ def test_lists_what_it_wrote_and_what_it_replaced(
     assert plot("--run", run, "--output", charts) == 0
     said = capsys.readouterr()
     assert said.out == f"replaced {charts / 'length.png'}\n"
-    assert "elo.png (the one there stays as it is)" in said.err
+    assert "elo.png (the existing one is kept)" in said.err
     assert (charts / "length.png").read_bytes() == first
     assert (charts / "mine.txt").read_text() == "mine"
     assert (charts / "elo.png").read_text() == "of another time"
@@ -123,7 +123,7 @@ def test_the_script_takes_files_or_options(tmp_path: Path) -> None:
         ("episode,reward_mean\n1,0.5\n2\n", "metrics.csv: line 3 has 1 cells, expected 2"),
         ("episode,reward_mean\n1,nan\n2,nan\n", "line 2, reward_mean: nan, and 1 more like it"),
         ("episode,reward_mean\n1,\n2,\n", "no numbers to draw in its columns episode, reward_mean"),
-        ("episode,reward_mean\n1,high\n", "line 2, reward_mean: 'high' is no number"),
+        ("episode,reward_mean\n1,high\n", "line 2, reward_mean: expected a number, got 'high'"),
         ("episode,weather\n1,3\n", "no numbers to draw in its columns episode, weather"),
         ("day,weather\n1,3\n", "line 1: expected a header with a column 'agent_steps' or"),
         ("<html>\n<body>\n", "line 1: expected a header"),

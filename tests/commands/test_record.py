@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from estragon.cli import main
-from estragon.show.frames import live, logged
-from estragon.show.frames.files import find_frames, frame_size
-from estragon.show.trajectories.trajectory import read_trajectory
+from estragon.show import godot_frames
+from estragon.show.frames import find_frames, frame_size
+from estragon.show.trajectory_reader import read_trajectory
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import save_policies
 from estragon.tag.rules import load_rules
-from tests.show.frames.drawn_frames import write_frames
+from tests.show.drawn_frames import write_frames
 from tests.show.logged_matches import log_matches
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -28,8 +28,8 @@ class Drawing:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: dict[str, Any] = {}
-        monkeypatch.setattr(logged, "render_frames", self._render)
-        monkeypatch.setattr(live, "record_live", self._record)
+        monkeypatch.setattr(godot_frames, "render_frames", self._render)
+        monkeypatch.setattr(godot_frames, "record_live", self._record)
 
     def _render(self, log: Path, folder: Path, **asked: Any) -> list[Path]:
         self.asked = {"log": log, "folder": folder, **asked}
@@ -57,7 +57,7 @@ def test_a_logged_match_is_drawn_whole(
     assert (asked["log"], asked["folder"]) == (log, Path("data", "frames"))
     assert (asked["size"], asked["fps"]) == ((1280, 720), 60)
     assert (asked["title"], asked["hud"], asked["workers"]) == ("Stage 3", False, 3)
-    assert asked["times"] == logged.frame_times(read_trajectory(log), 60)
+    assert asked["times"] == godot_frames.frame_times(read_trajectory(log), 60)
     told = f"2 frames are in {Path('data', 'frames')}; estragon encode makes a film of them\n"
     assert capsys.readouterr().out == told
 
@@ -67,7 +67,7 @@ def test_the_newest_of_a_folder_and_its_beginning(drawing: Drawing, tmp_path: Pa
     os.utime(logs[1], (4e9, 4e9))
     assert main(["record", str(tmp_path / "logs"), "--quality", "low", "--seconds", "0.5"]) == 0
     assert drawing.asked["log"] == logs[1]
-    assert (drawing.asked["size"], drawing.asked["fps"]) == ((640, 360), 30)
+    assert (drawing.asked["size"], drawing.asked["fps"]) == ((960, 540), 30)
     assert drawing.asked["times"] == [frame / 30 for frame in range(15)]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from estragon.selfplay.ladder import EVALUATION_SEED, PAIRINGS, Ladder, Stage
-from estragon.show.charts.cross_play import read_cross_play
+from estragon.show.charts.data import read_cross_play
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts

@@ -13,7 +13,7 @@ import pytest
 
 from estragon.selfplay.block import Block
 from estragon.selfplay.metrics import COLUMNS, Board, Table, row_of
-from estragon.show.charts.table import read_table
+from estragon.show.charts.data import read_table
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
 from estragon.tag.rules import GOING_ON, ROLES, TERMS

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from estragon.show.trajectories.log import TrajectoryLog
+from estragon.show.trajectory_log import TrajectoryLog
 from estragon.tag.bots import Bot
 from estragon.tag.layout import load_layouts
 from estragon.tag.matches import Outcomes, play_matches

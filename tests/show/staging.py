@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estragon.show.drawing.motion import Motion, motion_of
-from estragon.show.film.choice import play_kept
-from estragon.show.frames.encode import find_ffmpeg
-from estragon.show.trajectories.trajectory import Trajectory
+from estragon.show.film_run import play_in_memory
+from estragon.show.frames import find_ffmpeg
+from estragon.show.top_down import Motion, motion_of
+from estragon.show.trajectory import Trajectory
 from estragon.tag.bots import Bot
 from estragon.tag.layout import Layout, load_layout
 from estragon.tag.rules import Rules, load_rules
@@ -34,7 +34,7 @@ def played(
 ) -> Trajectory:
     """A match between two bots."""
     bots = Bot(seeker, rules), Bot(hider, rules)
-    (match,) = play_kept(*bots, 1, rules=rules, layouts=[playground(rules)], seed=seed)
+    (match,) = play_in_memory(*bots, 1, rules=rules, layouts=[playground(rules)], seed=seed)
     return match
 
 

@@ -10,7 +10,7 @@ from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.ladder import Ladder
 from estragon.selfplay.session import Session, start_session
 from estragon.selfplay.threads import Threads
-from estragon.show.film.plan import QUALITIES, Quality
+from estragon.show.frames import QUALITIES, Quality
 from estragon.show.training_end import finish
 from estragon.support.interrupts import StopRequest
 from tests.selfplay.staging import (

@@ -9,7 +9,7 @@ import pytest
 from estragon.cli import main
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.show.trajectories.trajectory import read_trajectory
+from estragon.show.trajectory_reader import read_trajectory
 from estragon.support import paths
 from tests.show.logged_matches import records
 

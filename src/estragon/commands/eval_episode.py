@@ -58,9 +58,9 @@ class EvalEpisode:
 
     def run(self) -> None:
         """Play, write, draw, and report."""
-        from estragon.show.drawing.paths_picture import save_paths, story_of
-        from estragon.show.trajectories.log import log_match
-        from estragon.show.trajectories.trajectory import read_trajectory
+        from estragon.show.paths_picture import save_paths
+        from estragon.show.trajectory_log import log_match
+        from estragon.show.trajectory_reader import read_trajectory
         from estragon.tag.matches import default_player
         from estragon.tag.rules import load_rules
 
@@ -86,7 +86,7 @@ class EvalEpisode:
         )
         trajectory = read_trajectory(log)
         anomalies = len(trajectory.anomalies)
-        print(story_of(trajectory) + (f"; {anomalies} anomalies" if anomalies else ""))
+        print(trajectory.summary() + (f"; {anomalies} anomalies" if anomalies else ""))
         print(f"wrote {log}")
         title = self.title or f"{seeker} against {hider}"
         save_paths(trajectory, log.with_suffix(".png"), title)
@@ -95,8 +95,7 @@ class EvalEpisode:
             self._film(log, title)
 
     def _film(self, log: Path, title: str) -> None:
-        from estragon.show.film.match import film_match
-        from estragon.show.film.renderers import choose_renderer
+        from estragon.show.film_renderers import choose_renderer, film_match
 
         with Progress(TELL_SEC) as progress:
             progress.step("film", announced=False)
@@ -106,6 +105,6 @@ class EvalEpisode:
                 title=title,
                 fps=self.record_fps,
                 renderer=choose_renderer(self.renderer, progress.say),
-                tell=lambda done, total: progress.update(done, total, " frames"),
+                on_progress=lambda done, total: progress.update(done, total, " frames"),
             )
         print(f"wrote {log.with_suffix('.mp4')}")

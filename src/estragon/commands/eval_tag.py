@@ -11,7 +11,7 @@ from estragon.support.options import check_span, optional, switched_on
 from estragon.support.progress import Progress
 
 if TYPE_CHECKING:
-    from estragon.show.trajectories.log import TrajectoryLog
+    from estragon.show.trajectory_log import TrajectoryLog
 
 LOG_AT_MOST = 100
 """Matches logged unless more are asked for: up to 0.4 MB each."""
@@ -88,7 +88,7 @@ class EvalTag:
             print(f"wrote {len(log.written)} trajectories to {log.written[0].parent}")
 
     def _log(self) -> "TrajectoryLog":
-        from estragon.show.trajectories.log import TrajectoryLog
+        from estragon.show.trajectory_log import TrajectoryLog
 
         check_span("--log-at-most", self.log_at_most, 1)
         folder = paths.trajectories_folder(self.data_root)

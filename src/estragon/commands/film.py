@@ -10,9 +10,9 @@ from estragon.support.options import optional
 from estragon.support.progress import Progress
 
 if TYPE_CHECKING:
-    from estragon.show.film.make import Made
+    from estragon.show.film import Made
 
-TELL_EVERY_SEC = 5.0
+REPORT_SEC = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,40 +24,44 @@ class MakeFilm:
     quality: Literal["low", "high"] = "low"
     """low: 960 × 540 at 30 frames a second, in minutes; high: 1920 × 1080 at 60."""
     renderer: Literal["auto", "godot", "top-down"] = "auto"
-    """Who draws: Godot, in 3D, or a flat view from above; auto takes Godot where it can draw."""
+    """What draws it: Godot, in 3D, or a flat view from above; auto uses Godot where it can draw."""
     output: Annotated[Path | None, optional("FILE")] = None
     """The MP4; by default learn_progress-<time>.mp4 in this folder."""
     overwrite: bool = False
-    """Replace the output if it is there already."""
+    """Replace the output if it exists."""
     keep_frames: bool = False
     """Leave the drawn frames in the run's folder."""
 
     def run(self) -> None:
-        """Make it, and tell."""
+        """Make the film and say what it took."""
         from estragon.selfplay.checkpoint import TagRun
-        from estragon.show.film.film_run import film_name, film_run
+        from estragon.show.film import make_film
+        from estragon.show.film_renderers import choose_renderer
+        from estragon.show.film_run import read_filmed_run
+        from estragon.show.frames import QUALITIES, film_name
 
-        folder = TagRun.find(Path(), self.run_name or "latest")
+        run = TagRun.find(Path(), self.run_name or "latest")
         output = film_name(Path()) if self.output is None else self.output
         begun = time.monotonic()
-        with Progress(TELL_EVERY_SEC) as progress:
+        with Progress(REPORT_SEC) as progress:
             try:
-                made = film_run(
-                    folder,
+                made = make_film(
+                    read_filmed_run(run),
                     output,
-                    progress,
-                    quality=self.quality,
-                    renderer=self.renderer,
+                    quality=QUALITIES[self.quality],
+                    renderer=choose_renderer(self.renderer, progress.say),
+                    folder=run.path,
+                    progress=progress,
                     overwrite=self.overwrite,
                     keep_frames=self.keep_frames,
                 )
             except KeyboardInterrupt:
-                print("what is drawn is kept: the same command goes on", file=sys.stderr)
+                print("drawn frames are kept: the same command resumes", file=sys.stderr)
                 raise
-        _tell(output, made, time.monotonic() - begun, kept=self.keep_frames)
+        _report(output, made, time.monotonic() - begun, kept=self.keep_frames)
 
 
-def _tell(output: Path, made: "Made", spent_sec: float, *, kept: bool) -> None:
+def _report(output: Path, made: "Made", spent_sec: float, *, kept: bool) -> None:
     megabytes = output.stat().st_size / 1e6
     print(
         f"wrote {output}: {made.film_sec:.1f} s of film, {made.frames} frames, {megabytes:.1f} MB"

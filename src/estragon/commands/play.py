@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from estragon.show.frames.window import parse_size, why_it_failed, words_of
+from estragon.show.godot_frames import game_error, parse_size, window_arguments
 from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.options import optional
@@ -57,10 +57,10 @@ class Play:
                     "there is no display to open a window on; estragon eval tag lets policies play "
                     "without one"
                 )
-            words = [*words_of(import_project(paths.godot_project()), size), SCENE]
+            words = [*window_arguments(import_project(paths.godot_project()), size), SCENE]
             with GodotProcess([*words, "--", *options], folder=folder, name="play") as process:
                 if process.wait("the window to be closed", math.inf) != 0:
-                    raise why_it_failed(process)
+                    raise game_error(process)
 
     def _options(self, folder: Path) -> list[str]:
         """The game's own; complains before there is a window."""

@@ -13,8 +13,8 @@ from estragon.support.options import optional
 from estragon.support.runs import LATEST_RUN, LOGS, latest_run
 
 if TYPE_CHECKING:
-    from estragon.show.charts.draw import Pictures
-    from estragon.show.charts.runs import Run
+    from estragon.show.charts.data import Run
+    from estragon.show.charts.draw import Figures
 
 Paths = Annotated[tuple[tuple[Path, ...], ...], tyro.conf.UseAppendAction]
 """Given one after the other, or the option again for each."""
@@ -31,31 +31,33 @@ class DrawCharts:
     run_folders: Annotated[Paths, optional("DIR [DIR ...]", "run")] = ()
     """Folders of runs; by default the newest, as trainer/logs/latest_run.txt names it."""
     metrics: Annotated[Paths, optional("FILE [FILE ...]")] = ()
-    """Files of metrics alone, such as live training writes: one row an episode."""
+    """Files of metrics alone, such as live training writes: one row per episode."""
     trajectories: Annotated[Path | None, optional("DIR")] = None
     """Draw where the agents were in the matches logged here (*.jsonl)."""
     output: Path = Path("charts")
-    """The folder for the pictures; those of the same names are replaced."""
+    """The folder for the pictures; existing ones of the same names are replaced."""
 
     def run(self) -> None:
         """Draw, write, and list what was written."""
-        from estragon.show.charts.draw import draw_matches, draw_numbers, draw_seen
-        from estragon.show.charts.places_of import places_of_logs
+        from estragon.show.charts.draw import draw_logged_places, draw_numbers, draw_run_places
 
-        seen = None if self.trajectories is None else places_of_logs(self.trajectories)
+        places = None if self.trajectories is None else draw_logged_places(self.trajectories)
         runs = self._runs()
-        pictures = [draw_numbers(runs)] if runs else []
+        drawn = []
         if runs:
-            _check_numbers(runs, pictures[0])
-        pictures.append(draw_matches(runs) if seen is None else draw_seen(seen))
-        _tell_notes(runs)
-        for some in pictures:
-            self._write(some)
+            drawn.append(draw_numbers(runs))
+            _check_numbers(runs[0], drawn[0])
+        drawn.append(places or draw_run_places(runs))
+        for run in runs:
+            for note in run.notes:
+                print(f"note: {note}", file=sys.stderr)
+        for figures in drawn:
+            self._write(figures)
 
-    def _runs(self) -> "list[Run]":
-        from estragon.show.charts.runs import read_metrics, read_run
+    def _runs(self) -> "Sequence[Run]":
+        from estragon.show.charts.data import read_metrics, read_run
 
-        folders = [run_folder(folder) for group in self.run_folders for folder in group]
+        folders = [_run_folder(folder) for group in self.run_folders for folder in group]
         files = [file for group in self.metrics for file in group]
         if not (folders or files or self.trajectories):
             if not LATEST_RUN.exists() and (LOGS / "metrics.csv").exists():
@@ -64,41 +66,34 @@ class DrawCharts:
                 folders = [latest_run()]
         return [*(read_run(folder) for folder in folders), *(read_metrics(file) for file in files)]
 
-    def _write(self, pictures: "Pictures") -> None:
-        from estragon.show.charts.draw import write_picture
+    def _write(self, drawn: "Figures") -> None:
+        from estragon.show.charts.draw import write_figure
 
-        for name, figure in pictures.figures.items():
+        for name, figure in drawn.figures.items():
             path = self.output / name
             done = "replaced" if path.exists() else "wrote"
-            print(f"{done} {write_picture(path, figure)}")
+            print(f"{done} {write_figure(path, figure)}")
         reasons: dict[str, list[str]] = {}
-        for name, reason in pictures.missing.items():
-            old = " (the one there stays as it is)" if (self.output / name).exists() else ""
+        for name, reason in drawn.missing.items():
+            old = " (the existing one is kept)" if (self.output / name).exists() else ""
             reasons.setdefault(reason, []).append(f"{name}{old}")
         for reason, names in reasons.items():
             print(f"left out {', '.join(names)}: {reason}", file=sys.stderr)
 
 
-def run_folder(folder: Path) -> Path:
+def _run_folder(folder: Path) -> Path:
     """A run directory: `folder` itself, or the latest run in an output directory."""
     if not (folder / "metrics.csv").exists() and (folder / LATEST_RUN).exists():
         return latest_run(folder)
     return folder
 
 
-def _check_numbers(runs: "Sequence[Run]", pictures: "Pictures") -> None:
-    """Say what is wrong with files of which nothing can be drawn."""
-    if pictures.figures:
+def _check_numbers(run: "Run", drawn: "Figures") -> None:
+    """Say what is wrong with a file of which nothing can be drawn."""
+    if drawn.figures:
         return
-    table = runs[0].metrics
+    table = run.metrics
     if table.notes:
         raise UserError(f"{table.path} has nothing but NaN to draw; the first: {table.notes[0]}")
     known = ", ".join(table.names[:8])
     raise UserError(f"{table.path} has no numbers to draw in its columns {known} …")
-
-
-def _tell_notes(runs: "Sequence[Run]") -> None:
-    for run in runs:
-        for table in run.tables:
-            for note in table.notes:
-                print(f"note: {note}", file=sys.stderr)

@@ -6,13 +6,11 @@ from typing import cast
 
 from rich.console import Console
 
-from estragon.selfplay.checkpoint import TagRun
 from estragon.selfplay.display import strength_table
 from estragon.selfplay.ladder import PAIRINGS
 from estragon.selfplay.probe import Probe, probe
 from estragon.selfplay.session import Session
-from estragon.show.charts.draw import draw_charts
-from estragon.show.film.film_run import film_name, film_run
+from estragon.show.film import draw_results
 from estragon.support.files import write_json
 from estragon.support.progress import Progress
 from estragon.tag.matches import wilson_interval
@@ -35,19 +33,6 @@ def finish(session: Session, *, film: bool, probe_steps: int) -> None:
         },
     )
     _tell(session, probes, charts, filmed)
-
-
-def draw_results(
-    folder: TagRun, progress: Progress, *, film: bool
-) -> tuple[list[Path], Path | None]:
-    """Draw the charts of a run and, if asked for, the quick film, which needs no Godot."""
-    progress.step("charts")
-    charts = draw_charts(folder.path, folder.root / "charts")
-    if not film:
-        return charts, None
-    path = film_name(folder.root)
-    film_run(folder, path, progress, quality="low", renderer="top-down")
-    return charts, path
 
 
 def _probe(session: Session, steps: int, progress: Progress) -> list[Probe]:

@@ -9,11 +9,11 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image, ImageColor
 
+from estragon.show.canvas import HIDER, SEEKER
 from estragon.show.charts.chart import COLOURS
+from estragon.show.charts.data import read_metrics, read_run
 from estragon.show.charts.draw import draw_charts, draw_numbers
-from estragon.show.charts.paper import png_of
-from estragon.show.charts.runs import read_metrics, read_run
-from estragon.show.drawing.palette import HIDER, SEEKER
+from estragon.show.charts.figure import encode_figure
 from estragon.support.errors import UserError
 from tests.show.charts.live_metrics import write_live_metrics
 from tests.show.charts.run_folder import make_run, read_rows, write_rows
@@ -43,7 +43,7 @@ def figures_of(*runs: Path) -> dict[str, Figure]:
 
 def shows(picture: bytes | Figure, colour: str) -> bool:
     """Whether this very colour is in a picture."""
-    png = png_of(picture) if isinstance(picture, Figure) else picture
+    png = encode_figure(picture) if isinstance(picture, Figure) else picture
     pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
     return bool((pixels == ImageColor.getrgb(colour)).all(axis=-1).any())
 
@@ -78,15 +78,15 @@ def test_the_same_run_gives_the_same_bytes_and_another_run_others(
 ) -> None:
     same, other = (figures_of(make_run(tmp_path / str(n), seed=n)) for n in (0, 1))
     for name in ("win_rates.png", "losses.png", "policy_loss.png", "cross_play.png"):
-        assert png_of(same[name]) == whole[name], name
-        assert png_of(other[name]) != whole[name], name
+        assert encode_figure(same[name]) == whole[name], name
+        assert encode_figure(other[name]) != whole[name], name
 
 
 def test_what_is_not_there_yet_is_left_out(tmp_path: Path, whole: dict[str, bytes]) -> None:
     early = figures_of(make_run(tmp_path, strength=False, cross_play=False))
     assert list(early) == [*STRENGTH, *LEARNING, *COLUMNS]
-    assert png_of(early["losses.png"]) == whole["losses.png"]
-    assert png_of(early["reward.png"]) != whole["reward.png"]
+    assert encode_figure(early["losses.png"]) == whole["losses.png"]
+    assert encode_figure(early["reward.png"]) != whole["reward.png"]
 
 
 def test_one_role_alone(tmp_path: Path) -> None:
@@ -145,9 +145,8 @@ def test_kinds_of_runs_have_colours_of_their_own(tmp_path: Path) -> None:
         assert shows(charts[name], COLOURS[1]), name
         assert not shows(charts[name], SEEKER), name
     for figure in charts.values():
-        words = [text.get_text() for text in figure.texts]
-        assert "● ppo (2 runs)" in words
-        assert "● live" in words
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == ["ppo (2 runs)", "live"]
 
 
 def test_an_embedded_and_a_live_run_side_by_side(tmp_path: Path) -> None:
@@ -179,7 +178,9 @@ def test_a_word_among_the_numbers_is_named(tmp_path: Path) -> None:
     rows = read_rows(make_run(tmp_path / "run") / "metrics.csv")
     rows[6]["hider_kl"] = "oops"
     write_rows(tmp_path / "run" / "metrics.csv", rows)
-    with pytest.raises(UserError, match=r"metrics\.csv: line 8, hider_kl: 'oops' is no number"):
+    with pytest.raises(
+        UserError, match=r"metrics\.csv: line 8, hider_kl: expected a number, got 'oops'"
+    ):
         draw_charts(tmp_path / "run", tmp_path / "charts")
 
 

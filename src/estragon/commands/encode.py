@@ -1,0 +1,61 @@
+"""`estragon encode`: an MP4 of frames."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+from estragon.show.frames import (
+    MAX_FPS,
+    default_folder,
+    encode_frames,
+    film_name,
+    find_frames,
+    find_frames_folder,
+    read_manifest,
+)
+from estragon.support.errors import UserError
+from estragon.support.options import optional
+from estragon.support.progress import Progress
+
+DEFAULT_FPS = 60
+REPORT_SEC = 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class EncodeFrames:
+    """Make an MP4 that plays everywhere from the frames in a folder."""
+
+    frames: Annotated[Path | None, optional("DIR")] = None
+    """The folder of frame_000000.png and so on; by default frames in the data folder
+    (AI_DATA_ROOT, or else data), then the newest imported there, then the newest in Godot's user
+    folder."""
+    fps: Annotated[int | None, optional("N")] = None
+    """Frames per second; by default as they were drawn, or 60 where that is unknown."""
+    output: Annotated[Path | None, optional("FILE")] = None
+    """The film; by default learn_progress-<time>.mp4 in this folder."""
+    overwrite: bool = False
+    """Replace the film if it exists."""
+
+    def run(self) -> None:
+        """Check the frames and encode them."""
+        folder = self.frames
+        if folder is None:
+            folder = find_frames_folder()
+            if folder != default_folder():
+                print(f"no frames in {default_folder()}; using {folder}")
+        fps = self.fps
+        if fps is None:
+            known = read_manifest(folder).get("fps")
+            fps = known if isinstance(known, int) else DEFAULT_FPS
+        if not 1 <= fps <= MAX_FPS:
+            raise UserError(f"--fps: expected 1 to {MAX_FPS} frames a second, got {fps}")
+        output = self.output or film_name(Path())
+        if output.exists() and not self.overwrite:
+            raise UserError(f"{output} already exists; --overwrite replaces it")
+        frames = find_frames(folder)
+        with Progress(REPORT_SEC) as progress:
+            progress.step("encoding", announced=False)
+            encode_frames(
+                frames, output, fps, lambda done, total: progress.update(done, total, " frames")
+            )
+        print(f"wrote {output}: {len(frames)} frames of {folder}, {len(frames) / fps:.1f} s")

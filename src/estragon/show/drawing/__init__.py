@@ -1,1 +1,0 @@
-"""Pictures drawn by Python alone: shapes, words, and a match from above."""

@@ -1,1 +1,0 @@
-"""Numbered pictures of a match, drawn by Godot, and MP4s made of them."""

@@ -1,1 +1,0 @@
-"""Logged matches: written while they are played, read back, and checked."""

@@ -19,16 +19,16 @@ def configured(folder: Path, text: str) -> Controller:
 
 def test_without_a_folder_nothing_is_said(folder: Path) -> None:
     config, unknown = Controller().training_config()
-    assert config.said("sb3_") == {}
+    assert config.options("sb3_") == {}
     assert not unknown
-    assert not Controller().is_there
+    assert not Controller().exists
 
 
 def test_what_a_back_end_is_told(folder: Path) -> None:
     told = {"mode": "single_agent", "timesteps": 5, "sb3_gamma": 1, "rllib_num_workers": 2}
     config, unknown = configured(folder, json.dumps(told)).training_config()
-    assert config.said("sb3_") == {"timesteps": 5, "gamma": 1.0}
-    assert config.said("rllib_") == {"timesteps": 5, "num_workers": 2}
+    assert config.options("sb3_") == {"timesteps": 5, "gamma": 1.0}
+    assert config.options("rllib_") == {"timesteps": 5, "num_workers": 2}
     assert not unknown
 
 
@@ -64,11 +64,11 @@ def test_the_file_knows_every_hyper_parameter() -> None:
 def test_stop_is_forgotten_when_a_run_begins_and_seen_while_it_lasts(folder: Path) -> None:
     controller = configured(folder, "{}")
     controller.stop_file.touch()
-    controller.forget_stop()
-    assert not controller.asks_to_stop()
+    controller.clear_stop()
+    assert not controller.stop_requested()
     controller.stop_file.touch()
-    assert not controller.asks_to_stop()  # it looks only now and then
-    assert Controller().asks_to_stop()
+    assert not controller.stop_requested()  # it looks only now and then
+    assert Controller().stop_requested()
 
 
 def test_runs_of_the_same_second_have_records_of_their_own(folder: Path) -> None:

@@ -21,7 +21,7 @@ def test_ppo_in_one_file_runs(game: str, godot: Path, folder: Path) -> None:
     settings = module.Settings(
         env_path=str(paths.godot_project()),
         scene=f"res://examples/{game}/{game}.tscn",
-        timesteps=2_048,
+        timesteps=1_024,
         save_path=folder / "ppo.pt",
     )
     assert -1.5 < module.main(settings) < 2.0

@@ -60,7 +60,7 @@ def test_an_iteration_in_the_controllers_words() -> None:
     assert still["completed_episodes"] == 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(VALUES)
 def test_whatever_is_told_is_json(value: Any) -> None:
     def refuse(constant: str) -> None:

@@ -1,4 +1,4 @@
-"""The doors that controllers call, as processes of their own."""
+"""The scripts that controllers call."""
 
 import json
 import subprocess
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from estragon.cli import main
+from estragon.trainers.packages import check
 from tests.trainers.staging import read_metrics
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
@@ -24,11 +26,11 @@ def run(name: str, *words: str, folder: Path) -> "subprocess.CompletedProcess[st
 
 
 @pytest.mark.slow
-def test_the_packages_are_here(tmp_path: Path) -> None:
-    done = run("check_py_env.py", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.filterwarnings("ignore")
+def test_the_packages_are_here(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check() == 0
     names = ("sb3", "rllib", "godot_rl", "torch", "onnx")
-    assert json.loads(done.stdout) == {f"{name}_available": True for name in names}
+    assert json.loads(capsys.readouterr().out) == {f"{name}_available": True for name in names}
 
 
 def test_packages_that_are_missing_or_broken_are_named(tmp_path: Path) -> None:
@@ -61,7 +63,6 @@ def test_the_demo_prints_every_kind_of_line(tmp_path: Path) -> None:
     assert "WARNING" in done.stderr
 
 
-def test_the_demo_refuses_what_makes_no_sense(tmp_path: Path) -> None:
-    done = run("demo.py", "--iterations", "-1", folder=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
+def test_the_demo_rejects_invalid_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--iterations", "-1"]) == 2
+    assert "--iterations" in capsys.readouterr().err

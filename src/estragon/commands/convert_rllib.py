@@ -12,16 +12,16 @@ from estragon.support.options import optional
 
 @dataclasses.dataclass(frozen=True)
 class ConvertRllib:
-    """Write every policy of an RLlib checkpoint as ONNX, after comparing both."""
+    """Export every policy of an RLlib checkpoint as ONNX, if the file acts as the policy does."""
 
     checkpoint_path: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="CHECKPOINT_PATH")]]
-    """A checkpoint, or the folder of a run, whose latest it is."""
+    """A checkpoint, or a run directory for its latest."""
     output_dir: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="PATH")] = Path(
         "onnx_exports"
     )
     """Where to write <policy>.onnx."""
     policy: Annotated[str | None, optional("POLICY_ID")] = None
-    """The only policy to write."""
+    """Export only this policy."""
     checkpoint_number: Annotated[int | None, optional("N")] = None
     """Which checkpoint of a run."""
     opset: int = 13
@@ -44,5 +44,5 @@ class ConvertRllib:
             opset=self.opset,
             ir_version=self.ir_version,
         ):
-            print(f"{path}: does what the policy does")
+            print(f"{path}: acts as the policy does")
         return 0

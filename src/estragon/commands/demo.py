@@ -1,4 +1,4 @@
-"""Output as a training run has it, without training: for trying out who reads it."""
+"""`estragon demo`: the output of a training run with made-up numbers, to test what reads it."""
 
 import dataclasses
 import random
@@ -14,14 +14,14 @@ POLICY = "shared_policy"
 
 @dataclasses.dataclass(frozen=True)
 class Demo:
-    """Print what a training run would print, made up, with every kind of line."""
+    """Print every kind of line of a training run, with made-up numbers."""
 
     iterations: int = 10
-    """How many."""
+    """Number of iterations."""
     interval: float = 0.5
     """Seconds between them."""
     seed: int = 0
-    """Same seed, same numbers."""
+    """Seed of the numbers."""
 
     def run(self) -> int:
         """Print."""

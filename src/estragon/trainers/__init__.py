@@ -1,1 +1,1 @@
-"""Other people's trainers over any Godot game, and what they all share with the controller."""
+"""Training any Godot game with SB3 or RLlib: one run loop, settings, metrics, the controller."""

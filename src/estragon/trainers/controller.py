@@ -1,4 +1,4 @@
-"""The controller's project folder, `.rlcontroller`: what it asks for, and what it is told."""
+"""The controller's project folder, `.rlcontroller`: its options, its stop file, its run records."""
 
 import difflib
 import json
@@ -18,7 +18,7 @@ STOP_POLL_SEC = 0.25
 
 
 class TrainingConfig(msgspec.Struct, frozen=True):
-    """`training_config.json`; None is what it does not say."""
+    """`training_config.json`; None: not set."""
 
     mode: Literal["single_agent", "multi_agent"] | None = None
     env_path: str | None = None
@@ -40,7 +40,7 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     sb3_vf_coef: float | None = None
     sb3_max_grad_norm: float | None = None
 
-    # Ours, which controllers do not write yet.
+    # Ours; controllers do not write these yet.
     sb3_algo: str | None = None
     sb3_normalize: bool | None = None
     sb3_n_epochs: int | None = None
@@ -67,7 +67,7 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     rllib_stop_mode: Literal["none", "time_seconds", "timesteps"] | None = None
     rllib_stop_file_path: str | None = None
 
-    # Which some controllers write.
+    # Written by some controllers.
     rllib_lr: float | None = None
     rllib_gamma: float | None = None
     rllib_lambda: float | None = None
@@ -81,8 +81,8 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     rllib_stop_time_seconds: float | None = None
     rllib_stop_timesteps_total: int | None = None
 
-    def said(self, prefix: str) -> dict[str, Any]:
-        """What it says for one back end, without the prefix of that back end's keys."""
+    def options(self, prefix: str) -> dict[str, Any]:
+        """What it sets for one back end, by key without the back end's prefix."""
         other = {"sb3_": "rllib_", "rllib_": "sb3_"}[prefix]
         found = msgspec.structs.asdict(self)
         return {
@@ -93,29 +93,29 @@ class TrainingConfig(msgspec.Struct, frozen=True):
 
 
 class Controller:
-    """The folder in the current directory, whether it is there or not."""
+    """The folder in the current directory, which need not exist."""
 
     def __init__(self, folder: Path = FOLDER, stop_file: Path | None = None) -> None:
-        """Look at this folder; the file that ends a run may be elsewhere."""
+        """Use this folder; the stop file may be elsewhere."""
         self.folder = folder
         self.stop_file = stop_file or folder / "STOP"
-        self._looked_at = 0.0
+        self._checked_at = 0.0
 
     @property
-    def is_there(self) -> bool:
-        """Whether a controller keeps a project here."""
+    def exists(self) -> bool:
+        """Whether there is a controller's project here."""
         return self.folder.is_dir()
 
-    def said(self, prefix: str) -> dict[str, Any]:
-        """The options of one trainer that its file gives; keys that nobody knows are named."""
+    def options(self, prefix: str) -> dict[str, Any]:
+        """The options of one trainer that its file sets; unknown keys are reported."""
         config, unknown = self.training_config()
         if unknown:
             named = ", ".join(unknown_key(key) for key in unknown)
-            print(f"training_config.json: not known, not used: {named}", file=sys.stderr)
-        return {key: value for key, value in config.said(prefix).items() if value != ""}
+            print(f"training_config.json: unknown keys, not used: {named}", file=sys.stderr)
+        return {key: value for key, value in config.options(prefix).items() if value != ""}
 
     def training_config(self) -> tuple[TrainingConfig, list[str]]:
-        """What it asks for, and the keys in it that nobody knows."""
+        """The content of its file, and the unknown keys in it."""
         path = self.folder / "training_config.json"
         try:
             found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
@@ -130,56 +130,56 @@ class Controller:
             raise UserError(f"{path} is not JSON: {error}") from error
         return config, sorted(set(found) - set(TrainingConfig.__struct_fields__))
 
-    def forget_stop(self) -> None:
-        """A run begins: what an earlier one was told no longer counts."""
+    def clear_stop(self) -> None:
+        """Remove the stop file of an earlier run."""
         try:
             self.stop_file.unlink(missing_ok=True)
         except OSError as error:
             raise UserError(f"cannot remove {self.stop_file}: {error.strerror}") from error
 
-    def asks_to_stop(self) -> bool:
-        """Whether the file STOP is there; looks a few times a second at most."""
+    def stop_requested(self) -> bool:
+        """Whether the stop file exists; checked a few times per second at most."""
         now = time.monotonic()
-        if now - self._looked_at < STOP_POLL_SEC:
+        if now - self._checked_at < STOP_POLL_SEC:
             return False
-        self._looked_at = now
+        self._checked_at = now
         return self.stop_file.exists()
 
     def begin_run(self, name: str, about: dict[str, Any]) -> "RunRecord":
-        """Write down in `runs` that a run begins."""
+        """Create the record of a run in `runs`."""
         wanted = f"{time.strftime('%Y%m%d-%H%M%S')}_{slug(name)}.json"
         return RunRecord.begin(write_new(self.folder / "runs" / wanted, b"{}\n"), name, about)
 
 
 class RunRecord:
-    """A run as one JSON file, and beside it every iteration in `.metrics.jsonl`."""
+    """The record of a run: a JSON file, and beside it its iterations in `.metrics.jsonl`."""
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
-        """A record that was begun."""
+        """Continue a record."""
         self.path = path
         self.metrics_path = path.with_suffix(".metrics.jsonl")
         self._about = about
 
     @classmethod
     def begin(cls, path: Path, name: str, about: dict[str, Any]) -> Self:
-        """Write down that a run begins."""
+        """Write the record of a run that starts."""
         record = cls(path, {"name": name, "status": "running", "started": utc_now()})
         record._about |= {"metrics": record.metrics_path.name, **about}
         write_json(path, record._about)
         return record
 
     def add(self, metric: dict[str, Any]) -> None:
-        """Keep an iteration."""
+        """Append an iteration."""
         append_whole(self.metrics_path, json.dumps(metric, allow_nan=False).encode() + b"\n")
 
     def end(self, status: str, **facts: Any) -> None:
-        """Write down how it ended: finished, stopped, interrupted or failed."""
+        """Write how the run ended: finished, stopped, interrupted or failed."""
         self._about |= {"status": status, "ended": utc_now(), **facts}
         write_json(self.path, self._about)
 
 
 def slug(name: str) -> str:
-    """A name as part of a file's name."""
+    """A name that is safe in a file name."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "run"
 
 
@@ -189,6 +189,6 @@ def utc_now() -> str:
 
 
 def unknown_key(key: str) -> str:
-    """A key that nobody knows, and which one may be meant."""
+    """An unknown key, and a similar one that exists."""
     near = difflib.get_close_matches(key, TrainingConfig.__struct_fields__, 1)
     return f"{key} (did you mean {near[0]}?)" if near else key

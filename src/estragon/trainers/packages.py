@@ -1,4 +1,4 @@
-"""Which packages a controller can count on; needs nothing but Python itself."""
+"""Which packages are installed, for controllers; imports nothing but Python itself."""
 
 import importlib
 import json
@@ -10,11 +10,11 @@ PACKAGES = {
     "torch_available": ("torch",),
     "onnx_available": ("onnx", "onnxruntime"),
 }
-"""What is reported → the modules that it takes; Estragon itself speaks to games."""
+"""What is reported → the modules it needs; Estragon itself is the client of the games."""
 
 
 def check() -> int:
-    """Import everything, print what is there as JSON; 0 if all is, else 1."""
+    """Import everything and print the result as JSON; 0 if all is installed, else 1."""
     problems: dict[str, str] = {}
     found = {name: _can_import(modules, problems) for name, modules in PACKAGES.items()}
     print(json.dumps(found | ({"problems": problems} if problems else {}), indent=2))

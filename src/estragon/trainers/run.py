@@ -94,7 +94,7 @@ class Run:
         self.folder, self.counters = folder, learner.counters
         self._learner, self._controller, self._limits = learner, controller, limits
         self._records = [RunRecord.begin(folder.path / MANIFEST, name, about)]
-        if controller.is_there:
+        if controller.exists:
             self._records.append(controller.begin_run(name, about))
         self._metrics = Metrics(self._records)
         self._first = dataclasses.replace(self.counters)
@@ -135,7 +135,7 @@ class Run:
         """Whether there was a Ctrl-C, or the controller's stop file exists."""
         if self._interrupt.made:
             self._status = "interrupted"
-        elif self._controller.asks_to_stop():
+        elif self._controller.stop_requested():
             self._status = "stopped"
         return self._status != "finished"
 
@@ -246,7 +246,7 @@ class Run:
 @contextlib.contextmanager
 def new_run_folder(root: Path, name: str, controller: Controller) -> Iterator[RunFolder]:
     """A new run directory; removed if no run starts in it and no game leaves a log."""
-    controller.forget_stop()
+    controller.clear_stop()
     folder = RunFolder.numbered(root, name)
     ensure_writable(folder.path / MANIFEST)
     try:
@@ -276,7 +276,7 @@ def play(steps: int, step: Callable[[], int], controller: Controller) -> None:
     done = 0
     with Progress() as progress, deferred_interrupts(progress.say, STOP_SIGNALS) as interrupt:
         progress.step("playing", announced=False)
-        while done < steps and not interrupt.made and not controller.asks_to_stop():
+        while done < steps and not interrupt.made and not controller.stop_requested():
             done += step()
             progress.update(done, steps, " steps")
 

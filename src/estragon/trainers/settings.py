@@ -77,7 +77,7 @@ class TrainerSettings:
     @classmethod
     def from_controller(cls) -> dict[str, Any]:
         """What the controller's file sets, by option name."""
-        return Controller().said(cls.CONTROLLER_PREFIX)
+        return Controller().options(cls.CONTROLLER_PREFIX)
 
     @classmethod
     def defaults(cls) -> Self:

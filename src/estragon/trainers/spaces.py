@@ -1,4 +1,4 @@
-"""What an agent sees and does: told in a few words, and as plain data for files."""
+"""Observation and action spaces: described in words, and as plain data for files."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def describe(space: spaces.Space[Any]) -> str:
 
 
 def to_plain(space: spaces.Space[Any]) -> dict[str, Any]:
-    """As JSON holds it; bounds are left out where there are none."""
+    """As JSON; infinite bounds are left out."""
     match space:
         case spaces.Dict():
             return {"dict": {key: to_plain(part) for key, part in space.spaces.items()}}
@@ -37,11 +37,11 @@ def to_plain(space: spaces.Space[Any]) -> dict[str, Any]:
             return {"discrete": int(space.n)}
         case spaces.MultiDiscrete():
             return {"multi_discrete": space.nvec.tolist()}
-    raise TypeError(f"no space of a game: {space}")
+    raise TypeError(f"not a space of a game: {space}")
 
 
 def from_plain(plain: dict[str, Any]) -> spaces.Space[Any]:
-    """The space that was written down."""
+    """The space of `to_plain`."""
     match plain:
         case {"dict": parts}:
             # Not a plain dict: Gymnasium would sort its keys.
@@ -57,11 +57,11 @@ def from_plain(plain: dict[str, Any]) -> spaces.Space[Any]:
             return spaces.Discrete(count)
         case {"multi_discrete": counts}:
             return spaces.MultiDiscrete(counts)
-    raise ValueError(f"no space: {plain}")
+    raise ValueError(f"not a space: {plain}")
 
 
 def is_image(space: spaces.Space[Any]) -> bool:
-    """Whether a game sent it as one."""
+    """Whether it is an image."""
     return isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) == 3
 
 

@@ -10,8 +10,7 @@ import pytest
 from gymnasium import spaces
 
 from estragon.support.errors import UserError
-from estragon.trainers.rllib.env import GameEnv
-from estragon.trainers.rllib.sight import plain, plain_space
+from estragon.trainers.rllib.env import GameEnv, flat_space, flatten
 from tests.envs.test_lost_games import pids
 from tests.trainers.conftest import Game
 
@@ -65,15 +64,15 @@ def test_one_key_of_several(game: Game) -> None:
         assert seen[FIRST][0, 1, 2] == pytest.approx(12 / 255)
 
 
-def test_all_in_a_row() -> None:
+def test_flat_observations() -> None:
     numbers = spaces.Box(-1.0, 1.0, (2, 2), np.float32)
     sees = spaces.Dict([("b", numbers), ("a", spaces.Discrete(3))])
-    assert plain_space(sees).shape == (7,)
-    found = plain(sees, {"b": np.array([[0.1, 0.2], [0.3, 0.4]], np.float32), "a": 1})
+    assert flat_space(sees).shape == (7,)
+    found = flatten(sees, {"b": np.array([[0.1, 0.2], [0.3, 0.4]], np.float32), "a": 1})
     assert found.tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.0, 1.0, 0.0])
     image = spaces.Box(0, 255, (4, 4, 3), np.uint8)
     with pytest.raises(UserError, match=r"either numbers or one image"):
-        plain_space(spaces.Dict([("b", numbers), ("camera_2d", image)]))
+        flat_space(spaces.Dict([("b", numbers), ("camera_2d", image)]))
 
 
 def test_files_do_not_get_lost(tmp_path: Path, game: Game) -> None:

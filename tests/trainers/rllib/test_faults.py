@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
         (["--lambda", "-1"], "lambda: expected 0 to 1, got -1"),
         (["--inference"], "give --restore"),
         (["--config_file", "gone.yaml"], "cannot read gone.yaml: No such file"),
-        (["--restore", "gone"], "gone does not exist: expected a checkpoint"),
+        (["--restore", "gone"], "gone does not exist"),
         (["--restore", "."], "no checkpoints found in ."),
         (["--env_path", "gone.x86_64"], "gone.x86_64 does not exist"),
         (["--experiment_name", "../up"], "expected a name, not a path"),
@@ -48,11 +48,11 @@ def test_wrong_words_begin_nothing(
     [
         ("- a list", "expected names and values, got list"),
         ("a: [", "is not YAML"),
-        ("algorithm: A3C", "no algorithm a3c; there is ppo, appo, impala, dqn, sac"),
+        ("algorithm: A3C", "no algorithm a3c; choose one of ppo, appo, impala, dqn, sac"),
         ("framework: tf2", "framework: expected torch, got tf2"),
         ("env_config: {env_pth: x}", "env_config: unknown env_pth"),
         ("config: {lr: 1}\ngamma: 0.9", "gamma: put it under config"),
-        ("stop: {moon: 1}\nconfig: {}", "stop: unknown moon; there is time_total_s"),
+        ("stop: {moon: 1}\nconfig: {}", "stop: unknown moon"),
         ("multiagent: {policy_mapping_fn: 'def f(): pass'}", "expected def policy_mapping_fn"),
         ("multiagent: {policy_mapping_fn: 'return 1'}", "policy_mapping_fn: 'return' outside"),
         ("multiagent: {policies: [a], policies_to_train: [b]}", "policies_to_train: no policy b"),
@@ -69,7 +69,12 @@ def test_wrong_files_begin_nothing(
 @pytest.mark.parametrize(
     ("kind", "text", "words", "said"),
     [
-        ("box", "", ["--algo", "dqn"], "dqn cannot do 2 numbers (policy0); for this game there is"),
+        (
+            "box",
+            "",
+            ["--algo", "dqn"],
+            "dqn cannot do 2 numbers (policy0); use --algo ppo",
+        ),
         pytest.param(
             "discrete",
             "",
@@ -169,7 +174,7 @@ def test_a_full_disk(folder: Path, game: Game, capsys: pytest.CaptureFixture[str
         words = ["--checkpoint_frequency", "1", "--fcnet_hiddens", "64", "64"]
         assert train(game(kind="box"), *ROUNDS, *words) == 1
     error = capsys.readouterr().err
-    assert "WARNING: no checkpoint: cannot write" in error
+    assert "WARNING: no checkpoint at" in error
     assert error.splitlines()[-1].startswith("estragon: cannot write")
     assert not list(run_folder(folder).glob("*checkpoint*")), "something is left over"
 
@@ -188,7 +193,7 @@ def test_a_ray_after_another_has_a_token_of_its_own() -> None:
 
 
 def test_no_cluster_there() -> None:
-    with pytest.raises(UserError, match=r"--address 127.0.0.1:1: no Ray cluster there: Connection"):
+    with pytest.raises(UserError, match=r"--address 127.0.0.1:1: .*Connection"):
         _join("127.0.0.1:1")
 
 

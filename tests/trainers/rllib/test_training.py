@@ -9,13 +9,20 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from estragon.trainers.rllib.algorithms import algorithm_of
-from estragon.trainers.rllib.build import config_of_policies, model_config
-from estragon.trainers.rllib.config_file import FileConfig, read_config_file
-from estragon.trainers.rllib.mapping import CodeMapping, TableMapping
+from estragon.trainers.rllib.algorithms import algorithm_of, config_of_policies, model_config
+from estragon.trainers.rllib.config_file import (
+    CodeMapping,
+    FileConfig,
+    TableMapping,
+    read_config_file,
+)
+from estragon.trainers.rllib.plan import plan_of
+from estragon.trainers.rllib.settings import RllibSettings
+from estragon.trainers.run import Limits
 from tests.trainers.conftest import Game
 from tests.trainers.rllib.cluster import free_port
 from tests.trainers.rllib.staging import ROUNDS, manifest, run_folder, train
@@ -66,7 +73,7 @@ def test_both_forms_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) 
     flat, nested = read_config_file(Path("flat.yaml")), read_config_file(Path("nested.yaml"))
     told = capsys.readouterr().err
     assert "flat.yaml: running the code of its policy_mapping_fn" in told
-    assert "nested.yaml: of an older RLlib, not used: horizon" in told
+    assert "nested.yaml: settings of an older RLlib, not used: horizon" in told
     assert flat.settings == {
         "train_batch_size_per_learner": 32,
         "minibatch_size": 16,
@@ -197,9 +204,10 @@ def test_a_controllers_folder(folder: Path, game: Game, capsys: pytest.CaptureFi
 
 
 def _stop_later(home: Path) -> None:
-    while not list(home.glob("runs/*.metrics.jsonl")):
+    while not any(
+        len(path.read_text().splitlines()) >= 2 for path in home.glob("runs/*.metrics.jsonl")
+    ):
         time.sleep(0.05)
-    time.sleep(1.0)
     (home / "STOP").touch()
 
 
@@ -215,13 +223,15 @@ def test_a_game_that_somebody_else_starts(folder: Path, game: Game) -> None:
     assert manifest(folder)["env_runners"] == 0
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("local_ray")
-def test_stops(folder: Path, game: Game) -> None:
-    path = game(kind="box")
-    for words, iterations in (
-        (["--stop_mode", "timesteps", "--timesteps", "96"], 3),
-        (["--stop_mode", "time_seconds", "--time_seconds", "0.01"], 1),
-    ):
-        assert train(path, *ROUNDS, *words, "--experiment_name", words[1]) == 0
-        assert manifest(folder, f"{words[1]}_1")["last"]["training_iteration"] == iterations
+def test_stop_modes_and_limits(folder: Path) -> None:
+    def limits(**options: Any) -> Limits:
+        return plan_of(RllibSettings(env_path="game", **options)).limits
+
+    assert limits() == Limits(timesteps=1_000_000)
+    assert limits(time_seconds=3.0) == Limits(seconds=3.0)
+    assert limits(stop_mode="none", timesteps=96) == Limits()
+    assert limits(stop_mode="timesteps", timesteps=96, time_seconds=3.0) == Limits(timesteps=96)
+    assert limits(stop_mode="time_seconds", timesteps=96, time_seconds=3.0) == Limits(seconds=3.0)
+    assert limits(stop_mode="time_seconds", timesteps=96) == Limits(timesteps=96)
+    (folder / "rllib_config.yaml").write_text("stop: {training_iteration: 2, time_total_s: 5}\n")
+    assert limits(timesteps=96) == Limits(timesteps=96, seconds=5, iterations=2)

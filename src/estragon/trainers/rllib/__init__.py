@@ -1,1 +1,1 @@
-"""Ray RLlib on any Godot game, on one machine or on many."""
+"""Training with Ray RLlib, on one machine or a cluster."""

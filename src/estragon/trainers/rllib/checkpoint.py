@@ -1,8 +1,8 @@
-"""A checkpoint: RLlib's own folder, with what is needed to go on from it inside.
+"""Checkpoints: RLlib's own directory, with what is needed to resume it safely inside.
 
-`Algorithm.from_checkpoint` reads ours as any other. We never do: theirs hold pickled objects, which
-run code when they are opened. Ours are made anew from `estragon.json`, and given back the tensors
-of `estragon.pt`.
+`Algorithm.from_checkpoint` reads ours like any other. We never use it: RLlib's files hold pickled
+objects, which run code when they are opened. We build the algorithm from `estragon.json`, and
+restore the tensors of `estragon.pt`.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ import re
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,12 +26,12 @@ from estragon.support.files import cannot_write, check_archive, write_whole
 from estragon.trainers.run import Counters
 
 ABOUT, STATE = "estragon.json", "estragon.pt"
-OF_RLLIB = "rllib_checkpoint.json"
-LARGEST = 2**36
+RLLIB_FILE = "rllib_checkpoint.json"
+MAX_BYTES = 2**36
 
 
-class Role(msgspec.Struct, frozen=True):
-    """What a policy sees and does, in plain words."""
+class PolicySpaces(msgspec.Struct, frozen=True):
+    """What a policy observes and does, as plain data."""
 
     sees: dict[str, Any]
     does: dict[str, Any]
@@ -38,12 +39,12 @@ class Role(msgspec.Struct, frozen=True):
 
 
 class About(msgspec.Struct, frozen=True):
-    """What made a checkpoint, in plain words; part of its folder."""
+    """How a checkpoint was made, as plain data; its `estragon.json`."""
 
     algo: str
     settings: dict[str, Any]
     model: dict[str, Any]
-    policies: dict[str, Role]
+    policies: dict[str, PolicySpaces]
     iteration: int = 0
     timesteps: int = 0
     """Of all agents."""
@@ -61,19 +62,19 @@ class About(msgspec.Struct, frozen=True):
 
 
 class Checkpoint:
-    """A folder that was looked into."""
+    """A checkpoint directory."""
 
     def __init__(self, path: Path) -> None:
-        """Look whose it is."""
+        """Read how it was made; `about` is None if Estragon did not make it."""
         self.path = path
         self.about = self._read_about()
 
     @classmethod
     def find(cls, path: Path, number: int | None = None) -> Self:
-        """The checkpoint in a folder, or the latest (or that number's) of a run."""
+        """The checkpoint at a path, or of a run directory the latest, or the one of a number."""
         if not path.is_dir():
-            what = "is no folder" if path.exists() else "does not exist"
-            raise UserError(f"{path} {what}: expected a checkpoint, or the folder of a run")
+            what = "is not a directory" if path.exists() else "does not exist"
+            raise UserError(f"{path} {what}; expected a checkpoint or a run directory")
         if number is None and is_checkpoint(path):
             return cls(path)
         found = {
@@ -83,26 +84,23 @@ class Checkpoint:
             raise UserError(f"no checkpoints found in {path}")
         if number is not None and number not in found:
             known = ", ".join(map(str, sorted(found)))
-            raise UserError(f"no checkpoint {number} in {path}; there is {known}")
+            raise UserError(f"no checkpoint {number} in {path}; choose one of {known}")
         return cls(found[max(found) if number is None else number])
 
-    @property
-    def algo(self) -> str | None:
-        """Its algorithm, if it is ours."""
-        return self.about.algo if self.about is not None else None
-
     def state(self) -> dict[str, Any]:
-        """Networks and optimisers by `rl_module` and `optimizer`, if it is ours."""
+        """Networks and optimizers, by `rl_module` and `optimizer`."""
         path = self.path / STATE
         try:
             data = path.read_bytes()
-            check_archive(data, LARGEST)
+            check_archive(data, MAX_BYTES)
             found: dict[str, Any] = torch.load(io.BytesIO(data), weights_only=True)
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror or error}") from error
         except (ValueError, RuntimeError, zipfile.BadZipFile, pickle.UnpicklingError) as error:
             raise UserError(f"{path} is damaged: {error}") from error
-        arrays: dict[str, Any] = _arrays(found)
+        arrays: dict[str, Any] = _map_leaves(
+            found, lambda leaf: leaf.numpy() if isinstance(leaf, torch.Tensor) else leaf
+        )
         return arrays
 
     def _read_about(self) -> About | None:
@@ -118,7 +116,7 @@ class Checkpoint:
 
 
 def save(algorithm: Any, path: Path, about: About) -> None:
-    """Write the checkpoint of an algorithm, whole."""
+    """Write the checkpoint of an algorithm, completely or not at all."""
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +125,10 @@ def save(algorithm: Any, path: Path, about: About) -> None:
         learner = algorithm.learner_group.get_state()["learner"]
         state = {key: learner[key] for key in ("rl_module", "optimizer") if key in learner}
         stream = io.BytesIO()
-        torch.save(_tensors(state), stream)
+        arrays = (np.ndarray, np.generic)
+        torch.save(
+            _map_leaves(state, lambda x: torch.as_tensor(x) if isinstance(x, arrays) else x), stream
+        )
         write_whole(temporary / STATE, stream.getvalue())
         write_whole(temporary / ABOUT, msgspec.json.format(msgspec.json.encode(about), indent=2))
         temporary.chmod(0o755)
@@ -142,27 +143,19 @@ def save(algorithm: Any, path: Path, about: About) -> None:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether RLlib wrote it."""
-    return (path / OF_RLLIB).is_file() or (path / ABOUT).is_file()
+    """Whether RLlib or Estragon wrote it."""
+    return (path / RLLIB_FILE).is_file() or (path / ABOUT).is_file()
 
 
 def number_of(path: Path) -> int:
-    """Of checkpoint_000010, 10."""
+    """10 for checkpoint_000010."""
     found = re.search(r"(\d+)$", path.name)
     return int(found[1]) if found else -1
 
 
-def _tensors(state: Any) -> Any:
+def _map_leaves(state: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(state, dict):
-        return {key: _tensors(value) for key, value in state.items()}
+        return {key: _map_leaves(value, change) for key, value in state.items()}
     if isinstance(state, list | tuple):
-        return [_tensors(value) for value in state]
-    return torch.as_tensor(state) if isinstance(state, np.ndarray | np.generic) else state
-
-
-def _arrays(state: Any) -> Any:
-    if isinstance(state, dict):
-        return {key: _arrays(value) for key, value in state.items()}
-    if isinstance(state, list):
-        return [_arrays(value) for value in state]
-    return state.numpy() if isinstance(state, torch.Tensor) else state
+        return [_map_leaves(value, change) for value in state]
+    return change(state)

@@ -1,6 +1,8 @@
-"""The YAML file of a run: the flat form, or `algorithm`, `stop` and `config` apart."""
+"""The YAML file of a run, flat or with `algorithm`, `stop` and `config`, and its policy mapping."""
 
 import dataclasses
+import functools
+import inspect
 import re
 import sys
 from collections.abc import Callable
@@ -9,11 +11,12 @@ from typing import Any
 
 import yaml
 
+from estragon.envs.launch import Launch
+from estragon.envs.pettingzoo_env import policy_of
 from estragon.support.errors import UserError
-from estragon.trainers.rllib.mapping import CodeMapping, TableMapping
 
-USUAL = Path("rllib_config.yaml")
-APART = {"algorithm", "stop", "config", "checkpoint_frequency", "env_is_multiagent"}
+DEFAULT_PATH = Path("rllib_config.yaml")
+TOP_KEYS = {"algorithm", "stop", "config", "checkpoint_frequency", "env_is_multiagent"}
 OLD_NAMES = {
     "lambda": "lambda_",
     "num_sgd_iter": "num_epochs",
@@ -25,42 +28,16 @@ OLD_NAMES = {
     "num_gpus_per_worker": "num_gpus_per_env_runner",
     "recreate_failed_workers": "restart_failed_env_runners",
 }
-"""What older versions of RLlib call it → what the current one does."""
-GONE = {
-    "clip_actions",
-    "create_env_on_driver",
-    "disable_env_checking",
-    "env",
-    "env_is_multiagent",
-    "framework",
-    "horizon",
-    "log_level",
-    "no_done_at_end",
-    "num_envs_per_env_runner",
-    "num_envs_per_worker",
-    "num_gpus",
-    "observation_filter",
-    "simple_optimizer",
-    "soft_horizon",
-}
-"""What has no meaning any more, or always the same."""
-OF_THE_GAME = {
-    "action_repeat",
-    "arguments",
-    "encoding",
-    "env_path",
-    "key",
-    "port",
-    "restart_window_sec",
-    "restarts",
-    "scene",
-    "seed",
-    "show_window",
-    "speedup",
-    "start_timeout_sec",
-    "step_timeout_sec",
-    "strict_import",
-}
+"""The name in older versions of RLlib → the current one."""
+IGNORED = (
+    {"clip_actions", "create_env_on_driver", "disable_env_checking", "env", "env_is_multiagent"}
+    | {"framework", "horizon", "log_level", "no_done_at_end", "num_envs_per_env_runner"}
+    | {"num_envs_per_worker", "num_gpus", "observation_filter", "simple_optimizer", "soft_horizon"}
+)
+"""Settings of older versions that have no meaning now, or only one possible value."""
+ENV_KEYS = {field.name for field in dataclasses.fields(Launch)} | {"key"}
+ENV_KEYS -= {"draws", "log_folder", "n_parallel"}
+MULTIAGENT_KEYS = {"policies", "policy_mapping_fn", "policies_to_train", "count_steps_by"}
 STOPS = {
     "time_total_s": "seconds",
     "time_seconds": "seconds",
@@ -71,125 +48,177 @@ STOPS = {
     "episode_reward_mean": "reward",
 }
 NUMBER = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
-"""YAML reads 3e-4 as a word."""
+"""YAML reads 3e-4 as a string."""
+PolicyMapping = Callable[..., str]
+"""Agent → policy; also takes RLlib's `episode`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class FileConfig:
-    """What a file says; None, or nothing, where it does not."""
+    """What a file sets; None or empty where it does not."""
 
     algorithm: str | None = None
     game: dict[str, Any] = dataclasses.field(default_factory=dict)
     stop: dict[str, float] = dataclasses.field(default_factory=dict)
     checkpoint_frequency: int | None = None
     policies: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
-    """By name, settings of its own."""
-    mapping: Callable[..., str] | None = None
+    """By name, its own settings."""
+    mapping: PolicyMapping | None = None
     to_train: tuple[str, ...] | None = None
     model: dict[str, Any] = dataclasses.field(default_factory=dict)
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """By the current names of RLlib."""
+    """By RLlib's current names."""
+
+
+class TableMapping:
+    """A table from an agent, or the game's name of its policy, to a policy."""
+
+    def __init__(self, table: dict[str, str]) -> None:
+        """Keep the table."""
+        self._table = table
+
+    def __call__(self, agent_id: str, *_: Any, **__: Any) -> str:
+        """The policy of an agent; one that is not in the table keeps the game's."""
+        in_game = policy_of(agent_id)
+        return self._table.get(agent_id, self._table.get(in_game, in_game))
+
+
+class CodeMapping:
+    """The user's function as source code, which every process compiles for itself."""
+
+    def __init__(self, code: str, where: str) -> None:
+        """Compile it once, to report errors now."""
+        self._code, self._where = code, where
+        self._function  # noqa: B018
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """Pickle the code, not the function."""
+        return CodeMapping, (self._code, self._where)
+
+    def __call__(self, agent_id: str, episode: Any = None, *_: Any, **__: Any) -> str:
+        """What the function returns for an agent."""
+        known = inspect.signature(self._function).parameters
+        more = {"episode": episode, "worker": None}
+        return str(self._function(agent_id, **{key: more[key] for key in more if key in known}))
+
+    @functools.cached_property
+    def _function(self) -> Callable[..., Any]:
+        names: dict[str, Any] = {}
+        try:
+            exec(compile(self._code, self._where, "exec"), names)  # noqa: S102 - the user's own
+        except Exception as error:
+            raise UserError(f"{self._where}: policy_mapping_fn: {error}") from error
+        function = names.get("policy_mapping_fn")
+        if not callable(function):
+            raise UserError(f"{self._where}: expected def policy_mapping_fn(agent_id, …)")
+        return function  # type: ignore[no-any-return]
 
 
 def read_config_file(path: Path | None) -> FileConfig:
-    """The file, or nothing where there is none and none was asked for."""
-    if path is None and not USUAL.exists():
+    """Read a file, by default rllib_config.yaml if it exists."""
+    if path is None and not DEFAULT_PATH.exists():
         return FileConfig()
-    path = path or USUAL
+    path = path or DEFAULT_PATH
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    said = _mapping_of(found if found is not None else {}, path, "")
-    top = {key: said[key] for key in said if key in APART}
-    inner = _mapping_of(top.get("config") or {}, path, "config")
-    if inner and (more := sorted(set(said) - APART)):
-        raise UserError(f"{path}: {', '.join(more)}: put it under config, as the rest is")
-    rest = inner or {key: said[key] for key in said if key not in APART - {"env_is_multiagent"}}
-    return _read(path, top, rest)
+    return _File(path).read(found)
 
 
-def _read(path: Path, top: dict[str, Any], rest: dict[str, Any]) -> FileConfig:
-    unused = sorted(GONE & set(rest))
-    if unused := [key for key in unused if key not in ("env", "framework")]:
-        print(f"{path}: of an older RLlib, not used: {', '.join(unused)}", file=sys.stderr)
-    if rest.get("framework", "torch") not in ("torch", None):
-        raise UserError(f"{path}: framework: expected torch, got {rest['framework']}")
-    several = _mapping_of(rest.get("multiagent") or {}, path, "multiagent")
-    policies, mapping, to_train = _policies(several, path)
-    game = _mapping_of(rest.get("env_config") or {}, path, "env_config")
-    if unknown := sorted(set(game) - OF_THE_GAME):
-        known = ", ".join(sorted(OF_THE_GAME))
-        raise UserError(f"{path}: env_config: unknown {', '.join(unknown)}; there is {known}")
-    apart = {"multiagent", "env_config", "model", "checkpoint_frequency", *GONE}
-    settings = {OLD_NAMES.get(key, key): rest[key] for key in rest if key not in apart}
-    algorithm = top.get("algorithm")
-    every = top.get("checkpoint_frequency", rest.get("checkpoint_frequency"))
-    if every is not None and (not isinstance(every, int) or every < 0):
-        raise UserError(f"{path}: checkpoint_frequency: expected iterations, got {every}")
-    return FileConfig(
-        algorithm=None if algorithm is None else str(algorithm).lower(),
-        game=game,
-        stop=_stop(_mapping_of(top.get("stop") or {}, path, "stop"), path),
-        checkpoint_frequency=every,
-        policies=policies,
-        mapping=mapping,
-        to_train=to_train,
-        model=_mapping_of(rest.get("model") or {}, path, "model"),
-        settings=settings,
-    )
+class _File:
+    """Reads the parts of one file; errors name the file and the part."""
 
+    def __init__(self, path: Path) -> None:
+        self._path = path
 
-def _policies(
-    several: dict[str, Any], path: Path
-) -> tuple[dict[str, dict[str, Any]], Callable[..., str] | None, tuple[str, ...] | None]:
-    known = {"policies", "policy_mapping_fn", "policies_to_train", "count_steps_by"}
-    if unknown := sorted(set(several) - known):
-        raise UserError(f"{path}: multiagent: unknown {', '.join(unknown)}")
-    named = several.get("policies") or {}
-    if isinstance(named, list):
-        named = dict.fromkeys(named)
-    policies = {
-        name: _mapping_of(said or {}, path, f"policies.{name}")
-        for name, said in _mapping_of(named, path, "policies").items()
-    }
-    to_train = several.get("policies_to_train")
-    if to_train is not None:
-        to_train = tuple(to_train if isinstance(to_train, list) else [to_train])
-        if unknown := sorted(set(to_train) - set(policies)) if policies else []:
-            raise UserError(f"{path}: policies_to_train: no policy {', '.join(unknown)}")
-    told = several.get("policy_mapping_fn")
-    mapping: Callable[..., str] | None = None
-    if isinstance(told, dict):
-        mapping = TableMapping({str(key): str(value) for key, value in told.items()})
-    elif isinstance(told, str):
-        print(f"{path}: running the code of its policy_mapping_fn", file=sys.stderr, flush=True)
-        mapping = CodeMapping(told, str(path))
-    elif told is not None:
-        raise UserError(f"{path}: policy_mapping_fn: expected a table or a function")
-    return policies, mapping, to_train
+    def read(self, found: Any) -> FileConfig:
+        everything = self._table({} if found is None else found, "")
+        top = {key: value for key, value in everything.items() if key in TOP_KEYS}
+        config = self._table(top.get("config"), "config")
+        flat = {key: value for key, value in everything.items() if key not in TOP_KEYS}
+        if config and flat:
+            raise self._error(f"{', '.join(sorted(flat))}: put it under config, as the rest is")
+        # Controllers of older versions write env_is_multiagent beside the settings.
+        rest = config or flat | {key: top[key] for key in top if key in IGNORED}
+        if ignored := sorted((IGNORED & set(rest)) - {"env", "framework"}):
+            print(
+                f"{self._path}: settings of an older RLlib, not used: {', '.join(ignored)}",
+                file=sys.stderr,
+            )
+        if rest.get("framework", "torch") not in ("torch", None):
+            raise self._error(f"framework: expected torch, got {rest['framework']}")
+        every = top.get("checkpoint_frequency", rest.get("checkpoint_frequency"))
+        if every is not None and (not isinstance(every, int) or every < 0):
+            raise self._error(f"checkpoint_frequency: expected iterations, got {every}")
+        game = self._table(rest.get("env_config"), "env_config")
+        if unknown := sorted(set(game) - ENV_KEYS):
+            known = ", ".join(sorted(ENV_KEYS))
+            raise self._error(f"env_config: unknown {', '.join(unknown)}; expected {known}")
+        several = self._table(rest.get("multiagent"), "multiagent")
+        if unknown := sorted(set(several) - MULTIAGENT_KEYS):
+            raise self._error(f"multiagent: unknown {', '.join(unknown)}")
+        policies = self._policies(several.get("policies") or {})
+        algorithm = top.get("algorithm")
+        read = {"multiagent", "env_config", "model", "checkpoint_frequency"} | IGNORED
+        return FileConfig(
+            algorithm=None if algorithm is None else str(algorithm).lower(),
+            game=game,
+            stop=self._stop(self._table(top.get("stop"), "stop")),
+            checkpoint_frequency=every,
+            policies=policies,
+            mapping=self._mapping(several.get("policy_mapping_fn")),
+            to_train=self._to_train(several.get("policies_to_train"), policies),
+            model=self._table(rest.get("model"), "model"),
+            settings={OLD_NAMES.get(key, key): rest[key] for key in rest if key not in read},
+        )
 
+    def _policies(self, found: Any) -> dict[str, dict[str, Any]]:
+        named = dict.fromkeys(found) if isinstance(found, list) else self._table(found, "policies")
+        return {name: self._table(own, f"policies.{name}") for name, own in named.items()}
 
-def _stop(said: dict[str, Any], path: Path) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for key, value in said.items():
-        name = STOPS.get(key.rpartition("/")[2])
-        if name is None:
-            raise UserError(f"{path}: stop: unknown {key}; there is {', '.join(STOPS)}")
-        if not isinstance(value, int | float):
-            raise UserError(f"{path}: stop: {key}: expected a number, got {value}")
-        found[name] = value
-    return found
+    def _to_train(self, found: Any, policies: dict[str, Any]) -> tuple[str, ...] | None:
+        if found is None:
+            return None
+        names = tuple(found if isinstance(found, list) else [found])
+        if policies and (unknown := sorted(set(names) - set(policies))):
+            raise self._error(f"policies_to_train: no policy {', '.join(unknown)}")
+        return names
 
+    def _mapping(self, found: Any) -> PolicyMapping | None:
+        if isinstance(found, dict):
+            return TableMapping({str(key): str(value) for key, value in found.items()})
+        if isinstance(found, str):
+            notice = f"{self._path}: running the code of its policy_mapping_fn"
+            print(notice, file=sys.stderr, flush=True)
+            return CodeMapping(found, str(self._path))
+        if found is not None:
+            raise self._error("policy_mapping_fn: expected a table or a function")
+        return None
 
-def _mapping_of(value: Any, path: Path, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        named = f"{path}: {where}" if where else str(path)
-        raise UserError(f"{named}: expected names and values, got {type(value).__name__}")
-    return {str(key): _number(each) for key, each in value.items()}
+    def _stop(self, found: dict[str, Any]) -> dict[str, float]:
+        stop: dict[str, float] = {}
+        for key, value in found.items():
+            name = STOPS.get(key.rpartition("/")[2])
+            if name is None:
+                raise self._error(f"stop: unknown {key}; expected {', '.join(STOPS)}")
+            if not isinstance(value, int | float):
+                raise self._error(f"stop: {key}: expected a number, got {value}")
+            stop[name] = value
+        return stop
 
+    def _table(self, found: Any, where: str) -> dict[str, Any]:
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            kind = type(found).__name__
+            raise self._error(f"{where}: expected names and values, got {kind}".lstrip(": "))
+        return {
+            str(key): float(value) if isinstance(value, str) and NUMBER.fullmatch(value) else value
+            for key, value in found.items()
+        }
 
-def _number(value: Any) -> Any:
-    return float(value) if isinstance(value, str) and NUMBER.fullmatch(value) else value
+    def _error(self, text: str) -> UserError:
+        return UserError(f"{self._path}: {text}")

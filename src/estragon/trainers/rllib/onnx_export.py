@@ -1,4 +1,9 @@
-"""Policies as ONNX files for games, each written only if it does what its policy does."""
+"""Policies as ONNX files for games; a file is written only if it acts as its policy does.
+
+The outputs are what games with the Godot RL Agents addon expect, in the order of the game's
+actions: logits (or values) of choices, and of continuous actions the means, then the log standard
+deviations if the policy has any.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
+from ray.rllib.core.columns import Columns
+from torch import nn
 
 from estragon.support.errors import UserError
 from estragon.support.files import write_whole
@@ -21,10 +28,11 @@ from estragon.trainers.onnx_file import (
     traced,
 )
 from estragon.trainers.rllib.checkpoint import Checkpoint
-from estragon.trainers.rllib.onnx_policy import LENGTHS, OnnxPolicy
-from estragon.trainers.rllib.player import Player, players_of
-from estragon.trainers.rllib.sight import plain
+from estragon.trainers.rllib.env import flatten
+from estragon.trainers.rllib.inference import TrainedPolicy, load_policies
 from estragon.trainers.spaces import is_image
+
+SEQ_LENS = "seq_lens"
 
 
 def export_checkpoint(
@@ -39,95 +47,156 @@ def export_checkpoint(
     """Write `<policy>.onnx` for every policy of a checkpoint, or for one.
 
     Args:
-        path: of a checkpoint, or of a run.
+        path: of a checkpoint, or of a run directory.
         folder: where to write.
         policy: the only one to write.
         number: which checkpoint of a run; by default the latest.
         opset: the version of the operators.
         ir_version: the version of the file format.
     """
-    players = players_of(Checkpoint.find(path, number))
-    if policy is not None and policy not in players:
-        raise UserError(f"--policy: no {policy}; there is {', '.join(players)}")
-    wanted = {name: each for name, each in players.items() if policy in (None, name)}
-    data = {name: exported(each, opset, ir_version) for name, each in wanted.items()}
-    written = []
-    for name, content in data.items():
-        written.append(folder / f"{name}.onnx")
-        write_whole(written[-1], content)
-    return written
+    policies = load_policies(Checkpoint.find(path, number))
+    if policy is not None and policy not in policies:
+        raise UserError(f"--policy: no {policy}; choose one of {', '.join(policies)}")
+    contents = {
+        folder / f"{name}.onnx": exported(each, opset, ir_version)
+        for name, each in policies.items()
+        if policy in (None, name)
+    }
+    for target, content in contents.items():
+        write_whole(target, content)
+    return list(contents)
 
 
-def exported(player: Player, opset: int = OPSET, ir_version: int = IR_VERSION) -> bytes:
-    """A file's content, after comparing it with the policy."""
+def exported(policy: TrainedPolicy, opset: int = OPSET, ir_version: int = IR_VERSION) -> bytes:
+    """The content of a file, compared with the policy."""
     onnx = onnx_library(opset, ir_version)
-    policy = OnnxPolicy(player).eval()
-    inputs = [torch.zeros(2, *shape) for shape in policy.input_shapes()]
-    names = [*policy.parts, STATE_IN]
-    found = onnx.load_from_string(traced(policy, [*inputs, torch.zeros(2)], names, opset))
-    lengths = onnx.helper.make_tensor_value_info(LENGTHS, onnx.TensorProto.FLOAT, ["batch"])
+    module = OnnxPolicy(policy).eval()
+    inputs = [torch.zeros(2, *_input_shape(part)) for part in policy.sees.spaces.values()]
+    names = [*policy.sees.spaces, STATE_IN]
+    found = onnx.load_from_string(traced(module, [*inputs, torch.zeros(2)], names, opset))
+    lengths = onnx.helper.make_tensor_value_info(SEQ_LENS, onnx.TensorProto.FLOAT, ["batch"])
     found.graph.input.append(lengths)
     found.ir_version = ir_version
     found.producer_name = "estragon"
     onnx.checker.check_model(found)
     data: bytes = found.SerializeToString()
-    compare(session_of(data), player)
+    compare(session_of(data), policy)
     return data
 
 
-def compare(session: Any, player: Player) -> None:
-    """Let the file and the policy decide; an error where they would do different things."""
+class OnnxPolicy(nn.Module):
+    """A policy as one network: observations and a state in, action numbers and the state out."""
+
+    def __init__(self, policy: TrainedPolicy) -> None:
+        """Take the networks of a policy."""
+        super().__init__()
+        self.module: Any = policy.module
+        self.parts = policy.sees.spaces
+        self.algo = policy.algo
+        self.columns = _columns(policy) if self.algo in ("ppo", "appo", "impala") else None
+
+    def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Observations, then the state, which is returned as it is."""
+        *seen, state = inputs
+        rows = [_flat(part, value) for part, value in zip(self.parts.values(), seen, strict=True)]
+        batch = {Columns.OBS: rows[0] if len(rows) == 1 else torch.cat(rows, dim=1)}
+        if self.algo == "dqn":
+            return self._q_values(self.module.encoder(batch)["encoder_out"]), state
+        if self.algo == "sac":
+            logits = self.module.pi(self.module.pi_encoder(batch)["encoder_out"])
+            return torch.tanh(logits[:, : logits.shape[1] // 2]), state
+        logits = self.module.pi(self.module.encoder(batch)["encoder_out"]["actor"])
+        return logits if self.columns is None else logits[:, self.columns], state
+
+    def _q_values(self, encoded: torch.Tensor) -> torch.Tensor:
+        if self.module.num_atoms > 1:
+            raise UserError("dqn with num_atoms above 1 cannot be exported as ONNX")
+        values: torch.Tensor = self.module.af(encoded)
+        if self.module.uses_dueling:
+            values = values - values.mean(dim=-1, keepdim=True) + self.module.vf(encoded)
+        return values
+
+
+def _input_shape(part: spaces.Space[Any]) -> tuple[int, ...]:
+    """Of one agent's observation, as a game sends it."""
+    return (1,) if isinstance(part, spaces.Discrete) else tuple(part.shape or ())
+
+
+def _flat(part: spaces.Space[Any], value: torch.Tensor) -> torch.Tensor:
+    """As `env.flatten`, with the operators of the graph."""
+    if isinstance(part, spaces.Discrete):
+        choices = torch.arange(int(part.n), dtype=torch.float32)
+        return 1.0 - torch.clamp(torch.abs(value - choices), 0.0, 1.0)
+    if is_image(part):
+        return value / 255.0
+    return value.reshape(-1, int(torch.tensor(part.shape).prod()))
+
+
+def _columns(policy: TrainedPolicy) -> list[int] | None:
+    """Where the logits of each action are, in the game's order; None: in that order."""
+    if isinstance(policy.does, spaces.Discrete | spaces.MultiDiscrete):
+        return None
+    found: list[int] = []
+    if isinstance(policy.does, spaces.Box):
+        means, place = int(policy.does.shape[0]), 0
+        for _, _, size in policy.actions:
+            found += [*range(place, place + size), *range(means + place, means + place + size)]
+            place += size
+        return found
+    # Mixed actions are a Dict, whose keys RLlib sorts.
+    places, place = {}, 0
+    for key, kind, size in sorted(policy.actions):
+        places[key] = range(place, place + (2 * size if kind == "continuous" else size))
+        place = places[key].stop
+    return [column for key, _, _ in policy.actions for column in places[key]]
+
+
+def compare(session: Any, policy: TrainedPolicy) -> None:
+    """Raise an error if the file and the policy act differently on random observations."""
     random = np.random.default_rng(0)
-    parts = player.sees.spaces
+    parts = policy.sees.spaces
     for batch in CHECKED_BATCHES:
-        sent = {key: _drawn(part, batch, random) for key, part in parts.items()}
-        seen = np.stack([_seen(player.sees, sent, row) for row in range(batch)])
-        feed = sent | {name: np.ones(batch, np.float32) for name in (STATE_IN, LENGTHS)}
+        sent = {key: _random(part, batch, random) for key, part in parts.items()}
+        seen = [
+            flatten(policy.sees, {key: values[row] for key, values in sent.items()})
+            for row in range(batch)
+        ]
+        feed = sent | {name: np.ones(batch, np.float32) for name in (STATE_IN, SEQ_LENS)}
         (output,) = session.run([OUTPUT], feed)
         if not np.isfinite(output).all():
-            raise UserError("the ONNX file gives what is no number")
-        for row, action in enumerate(player.act(seen)):
-            if (apart := _difference(output[row], action, player)) > TOLERANCE:
+            raise UserError("the ONNX file returns NaN or infinity; not written")
+        for row, action in enumerate(policy.act(np.stack(seen))):
+            if (apart := _difference(output[row], action, policy)) > TOLERANCE:
                 raise UserError(
-                    f"the ONNX file would not do what the policy does (apart by {apart:.2g})"
+                    f"the ONNX file differs from the policy by {apart:.2g}; not written"
                 )
 
 
-def _drawn(part: spaces.Space[Any], batch: int, random: np.random.Generator) -> np.ndarray:
+def _random(part: spaces.Space[Any], batch: int, random: np.random.Generator) -> np.ndarray:
+    shape = (batch, *_input_shape(part))
     if isinstance(part, spaces.Discrete):
-        return random.integers(int(part.n), size=(batch, 1)).astype(np.float32)
-    shape = (batch, *(part.shape or ()))
+        return random.integers(int(part.n), size=shape).astype(np.float32)
     if is_image(part):
         return random.integers(256, size=shape).astype(np.float32)
     return random.normal(size=shape).astype(np.float32)
 
 
-def _seen(sees: spaces.Dict, sent: dict[str, np.ndarray], row: int) -> np.ndarray:
-    """One row in the plain form that a policy sees."""
-    parts = {
-        key: int(sent[key][row, 0]) if isinstance(part, spaces.Discrete) else sent[key][row]
-        for key, part in sees.spaces.items()
-    }
-    return plain(sees, parts)
-
-
-def _difference(output: np.ndarray, action: Any, player: Player) -> float:
-    """How far a game that decodes the output is from the action, as games do it."""
-    spread = sum(size for _, kind, size in player.role.actions if kind == "continuous")
-    total = sum(size for _, _, size in player.role.actions)
-    spreads = spread > 0 and len(output) == total + spread
-    flat = np.asarray(action).reshape(-1) if not isinstance(action, dict) else None
+def _difference(output: np.ndarray, action: Any, policy: TrainedPolicy) -> float:
+    """How far the output, decoded as games do it, is from the action."""
+    continuous = sum(size for _, kind, size in policy.actions if kind == "continuous")
+    has_stds = 0 < continuous == len(output) - sum(size for _, _, size in policy.actions)
+    flat = None if isinstance(action, dict) else np.asarray(action).reshape(-1)
     place = taken = 0
     worst = 0.0
-    for key, kind, size in player.role.actions:
+    for key, kind, size in policy.actions:
         part = output[place : place + size]
-        place += size
         width = size if kind == "continuous" else 1
-        meant = np.asarray(action[key]).reshape(-1) if flat is None else flat[taken : taken + width]
+        own = np.asarray(action[key]).reshape(-1) if flat is None else flat[taken : taken + width]
         taken += width
         if kind == "continuous":
-            place += size if spreads else 0
-            worst = max(worst, float(np.abs(np.clip(part, -1.0, 1.0) - meant).max()))
+            place += 2 * size if has_stds else size
+            worst = max(worst, float(np.abs(np.clip(part, -1.0, 1.0) - own).max()))
         else:
-            worst = max(worst, float(part.max() - part[int(meant[0])]))
+            place += size
+            worst = max(worst, float(part.max() - part[int(own[0])]))
     return worst

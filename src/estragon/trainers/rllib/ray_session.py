@@ -1,4 +1,4 @@
-"""Ray for a run: one of its own on this machine that nobody else can reach, or a cluster."""
+"""Ray for a run: a private one on this machine, or a cluster."""
 
 import contextlib
 import logging
@@ -21,11 +21,11 @@ OBJECT_STORE_BYTES = 256 * 2**20
 LOCAL = "127.0.0.1"
 JOIN_SEC = 10.0
 STARTS = 3
-"""Tries: on a busy machine Ray itself gives up after half a minute."""
+"""Attempts to start: on a busy machine Ray itself times out after half a minute."""
 
 
 def be_quiet() -> None:
-    """Ray and RLlib tell what is wrong, not how they are."""
+    """Let Ray and RLlib log errors only."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
@@ -37,24 +37,24 @@ def be_quiet() -> None:
 
 @contextlib.contextmanager
 def ray_session(address: str | None, cpus: int) -> Iterator[None]:
-    """Within this block there is Ray; one that was there before stays.
+    """Start or join Ray for the block; if Ray is running already, use that.
 
     Args:
-        address: of a cluster, or auto; None for one of our own.
-        cpus: how many places for processes a Ray of our own has; RLlib counts one for each.
+        address: of a cluster, or auto; None for a private Ray.
+        cpus: slots for processes of a private Ray; RLlib counts one for each.
     """
     be_quiet()
     if ray.is_initialized():
         yield
     elif address is not None:
         _join(address)
-        be_quiet()  # joining has made them loud again
+        be_quiet()  # joining resets the log levels
         try:
             yield
         finally:
             ray.shutdown()
     else:
-        # Short: names of sockets have to fit in it.
+        # Short: socket paths have a length limit.
         folder = Path(tempfile.mkdtemp(prefix="estragon-ray-", dir=os.environ.get("RAY_TMPDIR")))
         try:
             _start(folder, cpus)
@@ -70,34 +70,34 @@ def _join(address: str) -> None:
     if port.isdigit():
         try:
             socket.create_connection((host, int(port)), timeout=JOIN_SEC).close()
-        except OSError as error:  # Ray itself would try for minutes
+        except OSError as error:  # Ray itself would retry for minutes
             why = error.strerror or error
-            raise UserError(f"--address {address}: no Ray cluster there: {why}") from error
+            raise UserError(f"--address {address}: cannot reach a Ray cluster: {why}") from error
     own = {"_node_ip_address": LOCAL} if host in (LOCAL, "localhost") else {}
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
     except Exception as error:
         why = " ".join(str(error).split())[:200]
-        raise UserError(f"--address {address}: no Ray cluster there: {why}") from error
+        raise UserError(f"--address {address}: cannot reach a Ray cluster: {why}") from error
 
 
 def _start(folder: Path, cpus: int) -> None:
-    # Processes of this Ray import what we did; nobody else knows its token, which is in no file.
+    # Ray's processes import the same package; its token is in no file, so nobody else can connect.
     home = str(Path(estragon.__file__).parents[1])
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([home, before] if before else [home])
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    AuthenticationTokenLoader.instance().reset_cache()  # of an earlier Ray in this process
+    AuthenticationTokenLoader.instance().reset_cache()  # from an earlier Ray of this process
     try:
-        for patience in reversed(range(STARTS)):
+        for retries in reversed(range(STARTS)):
             try:
                 _init(folder, cpus)
                 break
             except Exception as error:
-                ray.shutdown()  # whatever has started of it
-                if not patience or "timed out" not in str(error):
+                ray.shutdown()  # what has started so far
+                if not retries or "timed out" not in str(error):
                     why = " ".join(str(error).split())
-                    raise UserError(f"Ray does not start here: {why}") from error
+                    raise UserError(f"cannot start Ray: {why}") from error
     finally:
         if before is None:
             del os.environ["PYTHONPATH"]

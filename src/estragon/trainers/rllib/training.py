@@ -15,13 +15,18 @@ from estragon.support.errors import UserError
 from estragon.support.runs import RunFolder
 from estragon.trainers.controller import Controller
 from estragon.trainers.rllib import checkpoint
-from estragon.trainers.rllib.build import build, model_of
-from estragon.trainers.rllib.checkpoint import About, Checkpoint
-from estragon.trainers.rllib.env import GameEnv, keep_waiting, let_go
-from estragon.trainers.rllib.plan import Plan, plain_settings
+from estragon.trainers.rllib.algorithms import build
+from estragon.trainers.rllib.checkpoint import About, Checkpoint, PolicySpaces
+from estragon.trainers.rllib.env import (
+    GameEnv,
+    Role,
+    close_kept_envs,
+    episodes_of,
+    keep_env,
+    steps_of,
+)
+from estragon.trainers.rllib.plan import Plan
 from estragon.trainers.rllib.ray_session import be_quiet, ray_session
-from estragon.trainers.rllib.runner import episodes_of, steps_of
-from estragon.trainers.rllib.survey import Role, survey
 from estragon.trainers.run import (
     GAME_LOGS,
     Counters,
@@ -68,11 +73,11 @@ def train(plan: Plan) -> int:
                         folder,
                         controller,
                         plan.name,
-                        limits=plan.stop,
+                        limits=plan.limits,
                         about=about | learner.describe(),
                     ).execute()
         finally:
-            let_go()
+            close_kept_envs()
 
 
 def find_roles(plan: Plan) -> dict[str, Role]:
@@ -82,12 +87,12 @@ def find_roles(plan: Plan) -> dict[str, Role]:
     """
     env = GameEnv(plan.game)
     try:
-        roles = survey(env, plan.mapping)
+        roles = env.roles(plan.mapping)
     except BaseException:
         env.close()
         raise
-    if plan.by_hand:
-        keep_waiting(env)
+    if plan.from_editor:
+        keep_env(env)
     else:
         env.close()
     if plan.policies and (unknown := sorted(set(roles) - set(plan.policies))):
@@ -180,11 +185,11 @@ class Learner:
         plan = self.plan
         return About(
             algo=plan.algorithm.name,
-            settings=plain_settings(plan.settings),
+            settings=plan.plain_settings(),
             model=plan.model,
-            models={policy: model_of(plan, policy) for policy in self.roles},
+            models={policy: plan.model_of(policy) for policy in self.roles},
             policies={
-                policy: checkpoint.Role(to_plain(role.sees), to_plain(role.does), role.actions)
+                policy: PolicySpaces(to_plain(role.sees), to_plain(role.does), role.actions)
                 for policy, role in self.roles.items()
             },
             **dataclasses.asdict(self.counters),
@@ -200,8 +205,8 @@ class Learner:
             "policies": sorted(roles),
             "observation_space": {name: to_plain(role.sees) for name, role in roles.items()},
             "action_space": {name: to_plain(role.does) for name, role in roles.items()},
-            "stop": dataclasses.asdict(plan.stop),
-            "settings": plain_settings(plan.settings),
+            "stop": dataclasses.asdict(plan.limits),
+            "settings": plan.plain_settings(),
             "model": plan.model,
         }
 

@@ -73,7 +73,7 @@ def play(settings: Sb3Settings, model_path: Path) -> int:
     """Let a model act deterministically for `timesteps` of all agents, and print the rewards."""
     source = ModelFile(model_path, settings.algo, trust=settings.trust)
     controller = Controller()
-    controller.forget_stop()
+    controller.clear_stop()
     episodes = Episodes()
     with contextlib.closing(open_games(settings, None, source.steps)) as games:
         learner = Learner.resumed(settings, source, games)

@@ -126,7 +126,7 @@ KEYS = st.sampled_from(["obs", "near", "eye_2d", "size", "space", "action_type"]
 
 
 @given(obs=JSON, reward=JSON, done=JSON, info=JSON)
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_json_of_any_shape(obs: object, reward: object, done: object, info: object) -> None:
     text = json.dumps({"type": "step", "obs": obs, "reward": reward, "done": done, "info": info})
     with pytest.raises(BadMessageError):

@@ -69,10 +69,10 @@ def test_killed_again_and_again_within_the_budget(
     rng = np.random.default_rng(1)
     path = new_game if which == "new" else old_game
     seen: set[int] = set()
-    with closing(GodotEnv(path, restarts=20, **TWO)) as env:
+    with closing(GodotEnv(path, restarts=5, **TWO)) as env:
         env.reset()
         cut = 0
-        for step in range(60):
+        for step in range(15):
             seen |= set(pids(env))
             if step % 3 == 2:
                 os.kill(pids(env)[rng.integers(2)], signal.SIGKILL)
@@ -80,11 +80,11 @@ def test_killed_again_and_again_within_the_budget(
             lost = infos.get("final_info", {}).get("_game_lost")
             cut += 0 if lost is None else int(lost.sum())
         seen |= set(pids(env))
-        assert env.restarts == 20
-        assert cut == 40
-        assert len(seen) == 22
+        assert env.restarts == 5
+        assert cut == 10
+        assert len(seen) == 7
         os.kill(pids(env)[0], signal.SIGKILL)
-        with pytest.raises(GodotError, match="given up after 20 restarts within 300 s"):
+        with pytest.raises(GodotError, match="given up after 5 restarts within 300 s"):
             env.step(STILL)
     assert_gone(list(seen))
 
@@ -149,10 +149,10 @@ def test_nothing_is_left_when_it_is_forgotten(new_game: Path) -> None:
     assert_gone(numbers)
 
 
-@pytest.mark.parametrize("end", ["exception", "exit", "interrupt", "kill"])
+@pytest.mark.parametrize("end", ["exception", "interrupt", "kill"])
 def test_nothing_outlives_the_trainer(new_game: Path, end: str) -> None:
     script = f"""
-import signal, sys, time
+import signal, time
 from estragon.envs import GodotEnv
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in jobs of the background
 env = GodotEnv({str(new_game)!r}, n_parallel=2)
@@ -160,8 +160,6 @@ env.reset()
 print(*(game.process.pid for game in env._pool.games), flush=True)
 if {end!r} == "exception":
     raise RuntimeError("oh")
-if {end!r} == "exit":
-    sys.exit(0)
 time.sleep(60)
 """
     trainer = subprocess.Popen(

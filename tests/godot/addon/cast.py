@@ -36,9 +36,10 @@ class Told:
 class Stage:
     """The game, played from files."""
 
-    def __init__(self, project: Path, folder: Path) -> None:
+    def __init__(self, project: Path, folder: Path, scene: str = "") -> None:
         self.project = project
         self.folder = folder
+        self.scene = scene
         self._plays = 0
 
     def __truediv__(self, name: str) -> Path:
@@ -55,7 +56,8 @@ class Stage:
         self, *actors: dict[str, Any], ticks: int = 41, events: Any = None, **sync: Any
     ) -> Told:
         self._plays += 1
-        words = ["--headless", "--path", str(self.project), "--fixed-fps", "60", "--env_seed=3"]
+        words = ["--headless", "--path", str(self.project), "--fixed-fps", "60"]
+        words += [*([self.scene] if self.scene else []), "--env_seed=3"]
         words.append(self.file(list(actors), ticks, events or {}, sync))
         with GodotProcess(words, folder=self / f"game{self._plays}") as process:
             assert process.wait("its end", 30.0) == 0

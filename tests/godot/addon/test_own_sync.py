@@ -190,54 +190,20 @@ func zero_reward() -> void:
 """
 
 
-def game(folder: Path, sync: str, controller: str = "") -> Path:
-    """The cast game with this Sync, and with this controller for actors in 2D."""
-    shutil.copytree(GAMES / "cast", folder, ignore=shutil.ignore_patterns(".godot"))
-    shutil.copytree(ADDON, folder / "addons" / "godot_rl_agents")
-    (folder / "own_sync.gd").write_text(sync)
-    scene = folder / "stage.tscn"
-    scene.write_text(
-        scene.read_text().replace("res://addons/godot_rl_agents/sync.gd", "res://own_sync.gd")
-    )
-    if controller:
-        (folder / "own_controller.gd").write_text(controller)
-        stage = folder / "stage.gd"
-        stage.write_text(stage.read_text().replace("res://actor_2d.gd", "res://own_controller.gd"))
-    return import_project(folder)
+def own_sync_without_super() -> str:
+    """A Sync that does everything itself, in the words of an older addon."""
+    text = (Path(__file__).parent / "old_addon" / "sync.gd").read_text()
+    own = text[text.index("\nfunc ") :]
+    for older, name in (
+        ("owes_step", "need_to_send_obs"),
+        ("owes_reset", "just_reset"),
+        ("ticks", "n_action_steps"),
+    ):
+        own = re.sub(rf"\b{older}\b", name, own)
+    return 'extends "res://addons/godot_rl_agents/sync.gd"\n' + own
 
 
-@pytest.mark.parametrize("is_typed", [False, True])
-def test_every_method_is_overridden_and_called(tmp_path: Path, godot: Path, is_typed: bool) -> None:
-    project = game(tmp_path / "game", own_sync(is_typed=is_typed), CONTROLLER if is_typed else "")
-    stage = Stage(project, tmp_path)
-    play = stage.file(
-        [
-            actor("Ann", SEES, KICK, lifetime=6),
-            actor("Bob", SEES, KICK, set={"control_mode": 1}, lifetime=3),
-        ],
-        10000,
-        {},
-        {"control_mode": 1},
-    )
-    with playing(project, tmp_path / "training", play) as peer:
-        info = peer.greet("binary1")
-        assert "encoding" not in info
-        assert info["n_agents"] == 1
-        assert peer.old_reset()["obs"] == [{"obs": [0, 0]}]
-        answers = [peer.old_step([{"kick": 2}]) for _ in range(3)]
-        assert [answer["obs"][0]["obs"][1] for answer in answers] == [4, 2, 0]
-        assert [answer["done"][0] for answer in answers] == [False, True, True]
-        peer.say(type="call", method="get_path")
-        assert peer.hear() == {"type": "call", "returns": ["/root/Stage/Ann"]}
-        if is_typed:
-            (info,) = peer.old_step([{"kick": 0}])["info"]
-            assert info["members"] == len(MEMBERS)
-            assert set(METHODS) - set(info["calls"]) == NOT_CALLED_WHILE_TRAINING
-        assert not [line for line in peer.process.lines() if "ERROR" in line]
-
-
-def test_a_model_plays_through_the_overridden_methods(tmp_path: Path, godot: Path) -> None:
-    sync = """\
+MODEL_SYNC = """\
 extends Sync
 
 var outputs = []
@@ -259,23 +225,9 @@ func _set_heuristic(heuristic, nodes):
 	# As a game has it in which a person may keep an agent.
 	super(heuristic, nodes.filter(func(node): return node.name != "Bob"))
 """
-    project = game(tmp_path / "game", sync)
-    stage = Stage(project, tmp_path)
-    # Its first output is the first number that is seen.
-    model = models.linear(stage / "model.onnx", [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    found = stage.play(
-        actor("Ann", SEES, KICK, number=2),
-        actor("Bob", SEES, KICK, number=3),
-        onnx_model_path=model,
-        ticks=5,
-    )
-    assert found.errors == []
-    assert found.of("Ann", "kick") == [(2 + 5) % 3] * 2
-    assert found.heuristics == {"Ann": "model", "Bob": "human"}
 
 
-def test_a_sync_that_is_set_up_by_the_game(tmp_path: Path, godot: Path) -> None:
-    sync = """\
+SETUP_SYNC = """\
 extends "res://addons/godot_rl_agents/sync.gd"
 class_name RLSync
 
@@ -315,39 +267,9 @@ func _reset_agents(nodes = all_agents) -> void:
 	for node in nodes:
 		node.needs_reset = true
 """
-    project = game(tmp_path / "game", sync)
-    stage = Stage(project, tmp_path)
-    play = stage.file([actor("Ann", SEES, KICK)], 10000, {}, {"control_mode": 1})
-    with playing(project, tmp_path / "training", play) as peer:
-        assert peer.greet("binary1")["encoding"] == "binary1"
-        assert peer.reset()[0].obs == {"obs": [0.0, 0.0]}
-        assert peer.step(1)[0].obs == {"obs": [0.0, 4.0]}
-        assert not [line for line in peer.process.lines() if "ERROR" in line]
 
 
-def test_every_method_without_super(tmp_path: Path, godot: Path) -> None:
-    """A Sync that does everything itself, in the words of an older addon."""
-    text = (Path(__file__).parent / "old_addon" / "sync.gd").read_text()
-    own = text[text.index("\nfunc ") :]
-    for older, name in (
-        ("owes_step", "need_to_send_obs"),
-        ("owes_reset", "just_reset"),
-        ("ticks", "n_action_steps"),
-    ):
-        own = re.sub(rf"\b{older}\b", name, own)
-    project = game(tmp_path / "game", 'extends "res://addons/godot_rl_agents/sync.gd"\n' + own)
-    stage = Stage(project, tmp_path)
-    play = stage.file([actor("Ann", SEES, KICK)], 10000, {}, {"control_mode": 1})
-    with playing(project, tmp_path / "training", play) as peer:
-        assert peer.greet("binary1")["n_agents"] == 1
-        peer.old_reset()
-        ages = [peer.old_step([{"kick": 1}])["obs"][0]["obs"][1] for _ in range(3)]
-        assert [later - first for first, later in itertools.pairwise(ages)] == [4, 4]
-        assert not [line for line in peer.process.lines() if "ERROR" in line]
-
-
-def test_the_exchange_with_the_trainer_without_super(tmp_path: Path, godot: Path) -> None:
-    sync = """\
+EXCHANGE_SYNC = """\
 extends "res://addons/godot_rl_agents/sync.gd"
 
 
@@ -380,10 +302,115 @@ func handle_message() -> bool:
 	get_tree().paused = false
 	return true
 """
-    project = game(tmp_path / "game", sync)
-    stage = Stage(project, tmp_path)
+
+
+SYNCS = {
+    "untyped": own_sync(is_typed=False),
+    "typed": own_sync(is_typed=True),
+    "model": MODEL_SYNC,
+    "setup": SETUP_SYNC,
+    "without_super": own_sync_without_super(),
+    "exchange": EXCHANGE_SYNC,
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
+    """The cast game with a scene for every own Sync, imported once."""
+    folder = tmp_path_factory.mktemp("own sync") / "game"
+    shutil.copytree(GAMES / "cast", folder, ignore=shutil.ignore_patterns(".godot"))
+    shutil.copytree(ADDON, folder / "addons" / "godot_rl_agents")
+    scene, script = (folder / "stage.tscn").read_text(), (folder / "stage.gd").read_text()
+    (folder / "own_controller.gd").write_text(CONTROLLER)
+    (folder / "stage_typed.gd").write_text(
+        script.replace("res://actor_2d.gd", "res://own_controller.gd")
+    )
+    scene = re.sub(r' uid="[^"]*"', "", scene)
+    for name, sync in SYNCS.items():
+        (folder / f"sync_{name}.gd").write_text(sync)
+        own = scene.replace("res://addons/godot_rl_agents/sync.gd", f"res://sync_{name}.gd")
+        if name == "typed":
+            own = own.replace("res://stage.gd", "res://stage_typed.gd")
+        (folder / f"{name}.tscn").write_text(own)
+    return import_project(folder)
+
+
+@pytest.fixture
+def stage(project: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Stage:
+    """The game with the Sync that the test names."""
+    return Stage(project, tmp_path, f"res://{request.param}.tscn")
+
+
+@pytest.mark.parametrize("stage", ["untyped", "typed"], indirect=True)
+def test_every_method_is_overridden_and_called(stage: Stage) -> None:
+    is_typed = "/typed" in stage.scene
+    play = stage.file(
+        [
+            actor("Ann", SEES, KICK, lifetime=6),
+            actor("Bob", SEES, KICK, set={"control_mode": 1}, lifetime=3),
+        ],
+        10000,
+        {},
+        {"control_mode": 1},
+    )
+    with playing(stage.project, stage / "training", play, scene=stage.scene) as peer:
+        info = peer.greet("binary1")
+        assert "encoding" not in info
+        assert info["n_agents"] == 1
+        assert peer.old_reset()["obs"] == [{"obs": [0, 0]}]
+        answers = [peer.old_step([{"kick": 2}]) for _ in range(3)]
+        assert [answer["obs"][0]["obs"][1] for answer in answers] == [4, 2, 0]
+        assert [answer["done"][0] for answer in answers] == [False, True, True]
+        peer.say(type="call", method="get_path")
+        assert peer.hear() == {"type": "call", "returns": ["/root/Stage/Ann"]}
+        if is_typed:
+            (info,) = peer.old_step([{"kick": 0}])["info"]
+            assert info["members"] == len(MEMBERS)
+            assert set(METHODS) - set(info["calls"]) == NOT_CALLED_WHILE_TRAINING
+        assert not [line for line in peer.process.lines() if "ERROR" in line]
+
+
+@pytest.mark.parametrize("stage", ["model"], indirect=True)
+def test_a_model_plays_through_the_overridden_methods(stage: Stage) -> None:
+    # Its first output is the first number that is seen.
+    model = models.linear(stage / "model.onnx", [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    found = stage.play(
+        actor("Ann", SEES, KICK, number=2),
+        actor("Bob", SEES, KICK, number=3),
+        onnx_model_path=model,
+        ticks=5,
+    )
+    assert found.errors == []
+    assert found.of("Ann", "kick") == [(2 + 5) % 3] * 2
+    assert found.heuristics == {"Ann": "model", "Bob": "human"}
+
+
+@pytest.mark.parametrize("stage", ["setup"], indirect=True)
+def test_a_sync_that_is_set_up_by_the_game(stage: Stage) -> None:
     play = stage.file([actor("Ann", SEES, KICK)], 10000, {}, {"control_mode": 1})
-    with playing(project, tmp_path / "training", play) as peer:
+    with playing(stage.project, stage / "training", play, scene=stage.scene) as peer:
+        assert peer.greet("binary1")["encoding"] == "binary1"
+        assert peer.reset()[0].obs == {"obs": [0.0, 0.0]}
+        assert peer.step(1)[0].obs == {"obs": [0.0, 4.0]}
+        assert not [line for line in peer.process.lines() if "ERROR" in line]
+
+
+@pytest.mark.parametrize("stage", ["without_super"], indirect=True)
+def test_every_method_without_super(stage: Stage) -> None:
+    """A Sync that does everything itself, in the words of an older addon."""
+    play = stage.file([actor("Ann", SEES, KICK)], 10000, {}, {"control_mode": 1})
+    with playing(stage.project, stage / "training", play, scene=stage.scene) as peer:
+        assert peer.greet("binary1")["n_agents"] == 1
+        peer.old_reset()
+        ages = [peer.old_step([{"kick": 1}])["obs"][0]["obs"][1] for _ in range(3)]
+        assert [later - first for first, later in itertools.pairwise(ages)] == [4, 4]
+        assert not [line for line in peer.process.lines() if "ERROR" in line]
+
+
+@pytest.mark.parametrize("stage", ["exchange"], indirect=True)
+def test_the_exchange_with_the_trainer_without_super(stage: Stage) -> None:
+    play = stage.file([actor("Ann", SEES, KICK)], 10000, {}, {"control_mode": 1})
+    with playing(stage.project, stage / "training", play, scene=stage.scene) as peer:
         peer.greet("binary1")
         assert peer.old_reset()["obs"] == [{"obs": [0, 0]}]
         answers = [peer.old_step([{"kick": 1}]) for _ in range(3)]

@@ -79,8 +79,12 @@ def export_pack(project: Path, target: Path) -> Path:
     return _export(project, "--export-pack", target)
 
 
-def export_game(project: Path, target: Path) -> Path:
-    """`target` as a program that runs here, given `environment()`."""
+def export_game(project: Path, target: Path, *, embed_pack: bool = True) -> Path:
+    """`target` as a program that runs here, given `environment()`; its pack inside or beside it."""
+    if not embed_pack:
+        presets = project / "export_presets.cfg"
+        text = presets.read_text() if presets.exists() else PRESETS
+        presets.write_text(text.replace("embed_pck=true", "embed_pck=false"))
     return _export(project, "--export-release", target)
 
 

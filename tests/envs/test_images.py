@@ -57,12 +57,11 @@ def watch(env: GodotEnv, steps: int) -> None:
 def test_a_project_is_drawn_and_again_after_a_loss(lookout: Path, tmp_path: Path) -> None:
     with closing(GodotEnv(lookout, n_parallel=2, log_folder=tmp_path)) as env:
         env.reset()
-        watch(env, 20)
+        watch(env, 10)
         os.kill(pids(env)[1], signal.SIGKILL)
-        for _ in range(2):
-            env.step(np.zeros(2, np.int64))
+        env.step(np.zeros(2, np.int64))
         assert env.restarts == 1
-        watch(env, 20)
+        watch(env, 10)
     logs = "".join(log.read_text() for log in tmp_path.glob("*.log"))
     assert "a camera sensor needs a renderer" not in logs
     assert pool._needed_rendering
@@ -80,7 +79,7 @@ def test_a_display_that_dies_is_replaced(lookout: Path, monkeypatch: pytest.Monk
             env.step(np.zeros(1, np.int64))
             if env.restarts:
                 break
-        watch(env, 20)
+        watch(env, 10)
     assert not display._servers, "they end with the last game"
 
 
@@ -131,7 +130,7 @@ def test_who_wants_no_drawing_gets_none(lookout: Path) -> None:
 
 
 def test_it_is_probed(lookout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--seconds", "2", "--json", str(tmp_path / "found.json")]
+    words = ["--seconds", "1", "--json", str(tmp_path / "found.json")]
     assert main(["godot", "probe", str(lookout), *words]) == 0
     assert "camera_2d image 36×36×3" in capsys.readouterr().out
     found = json.loads((tmp_path / "found.json").read_text())

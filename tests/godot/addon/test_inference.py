@@ -60,15 +60,22 @@ def test_a_controller_that_asks_for_a_model_where_sync_lets_people_play(stage: S
     assert found.errors == []
 
 
-def test_every_kind_of_action_in_both_layouts(stage: Stage) -> None:
+def test_every_kind_of_action_and_observation(stage: Stage) -> None:
+    """Actions in both layouts; several observations by name or side by side."""
     mixed = MOVE | KICK | TURN | JUMP
+    sees = {"near": [0.1, 0.2], "far": [0.3, 0.4]}
+    weights = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
     godot_rl = models.constant(stage / "godot_rl.onnx", 0.1, -0.2, 0, 0, 1, 0.3, 2, 1)
     rllib = models.constant(stage / "rllib.onnx", 0.1, -0.2, -5, -5, 0, 0, 1, 0.3, -5, 2, 1)
     several = models.constant(stage / "several.onnx", 3, 2, 1, -1, 0)
+    apart = models.linear(stage / "apart.onnx", weights, names=["far", "near"])
+    joined = models.linear(stage / "joined.onnx", weights)
     found = stage.play(
         actor("Means", SEES, mixed, set={"onnx_model_path": str(godot_rl)}),
         actor("Spreads", SEES, mixed, set={"onnx_model_path": str(rllib)}),
         actor("Several", SEES, KICK | JUMP, set={"onnx_model_path": str(several)}),
+        actor("Apart", sees, MOVE, set={"onnx_model_path": str(apart)}),
+        actor("Joined", sees, MOVE, set={"onnx_model_path": str(joined)}),
         ticks=3,
     )
     assert found.errors == []
@@ -79,56 +86,38 @@ def test_every_kind_of_action_in_both_layouts(stage: Stage) -> None:
         == {"move": approx([0.1, -0.2]), "kick": 2, "turn": approx([0.3]), "jump": 0}
     )
     assert [act["action"] for act in found.acts["Several"]] == [{"kick": 0, "jump": 1}]
-
-
-def test_several_observations_by_name_or_side_by_side(stage: Stage) -> None:
-    sees = {"near": [0.1, 0.2], "far": [0.3, 0.4]}
-    weights = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
-    apart = models.linear(stage / "apart.onnx", weights, names=["far", "near"])
-    joined = models.linear(stage / "joined.onnx", weights)
-    found = stage.play(
-        actor("Apart", sees, MOVE, set={"onnx_model_path": str(apart)}),
-        actor("Joined", sees, MOVE, set={"onnx_model_path": str(joined)}),
-        ticks=3,
-    )
-    assert found.errors == []
     assert found.of("Apart", "move") == found.of("Joined", "move") == [approx([0.4, 0.6])]
 
 
-def test_masks_bind_the_best_and_the_drawn(stage: Stage) -> None:
+def test_masks_bind_the_best(stage: Stage) -> None:
     model = models.constant(stage / "model.onnx", 3.0, 2.0, 1.0)
     masks = {"kick": [[1, 1, 1], [0, 1, 1], [0, 0, 1], [0, 0, 0]]}
-    best = stage.play(actor("Ann", SEES, KICK, masks=masks), onnx_model_path=model, ticks=32).of(
-        "Ann", "kick"
-    )
-    assert best == [0, 1, 2, 0, 0, 1, 2, 0]
-    drawn = stage.play(
-        actor("Ann", SEES, KICK, masks={"kick": [[1, 0, 1]]}),
-        onnx_model_path=model,
-        deterministic_inference=False,
-        action_repeat=1,
-        ticks=300,
-    ).of("Ann", "kick")
-    assert 1 not in drawn
-    assert drawn.count(2) / 300 == pytest.approx(1 / (1 + exp(2)), abs=0.06)
+    best = stage.play(actor("Ann", SEES, KICK, masks=masks), onnx_model_path=model, ticks=32)
+    assert best.of("Ann", "kick") == [0, 1, 2, 0, 0, 1, 2, 0]
 
 
-def test_drawn_actions_follow_the_policy_and_the_seed(stage: Stage) -> None:
+def test_drawn_actions_follow_the_policy_the_mask_and_the_seed(stage: Stage) -> None:
     mixed = KICK | TURN
     model = models.constant(stage / "model.onnx", 1.0, 2.0, 0.0, 0.1, -2.0)
+    kicks_only = models.constant(stage / "kicks.onnx", 3.0, 2.0, 1.0)
+    masked = {"masks": {"kick": [[1, 0, 1]]}, "set": {"onnx_model_path": str(kicks_only)}}
     actors = [actor(f"Actor{i}", SEES, mixed) for i in range(4)]
     plays = [
         stage.play(
             *actors,
+            actor("Masked", SEES, KICK, **masked),
             onnx_model_path=model,
             deterministic_inference=False,
             action_repeat=1,
-            ticks=200,
+            ticks=300,
         )
         for _ in range(2)
     ]
     assert plays[0].acts == plays[1].acts
-    acts = [act["action"] for acts in plays[0].acts.values() for act in acts]
+    drawn = plays[0].of("Masked", "kick")
+    assert 1 not in drawn
+    assert drawn.count(2) / len(drawn) == pytest.approx(1 / (1 + exp(2)), abs=0.06)
+    acts = [act["action"] for each in actors for act in plays[0].acts[each["name"]]]
     kicks = Counter(act["kick"] for act in acts)
     total = sum(exp(logit) for logit in (1, 2, 0))
     for kick, logit in enumerate((1, 2, 0)):
@@ -138,14 +127,15 @@ def test_drawn_actions_follow_the_policy_and_the_seed(stage: Stage) -> None:
     assert turns.std() == pytest.approx(exp(-2), rel=0.15)
 
 
-@pytest.mark.parametrize("asks", [False, True])
-def test_every_agent_remembers_its_own_episode(stage: Stage, asks: bool) -> None:
+def test_every_agent_remembers_its_own_episode(stage: Stage) -> None:
     """The model says what was seen two decisions ago, and nothing of the episode before."""
     model = models.echo(stage / "echo.onnx")
     sees = {"obs": ["count"]}
     found = stage.play(
-        actor("Ann", sees, TURN, lifetime=18, asks=asks),
-        actor("Bob", sees, TURN, lifetime=26, asks=asks, is_3d=True),
+        actor("Ann", sees, TURN, lifetime=18),
+        actor("Bob", sees, TURN, lifetime=26, is_3d=True),
+        actor("AnnAsks", sees, TURN, lifetime=18, asks=True),
+        actor("BobAsks", sees, TURN, lifetime=26, asks=True, is_3d=True),
         actor("Cy", {"obs": [0.25]}, TURN),
         onnx_model_path=model,
         action_repeat=2,
@@ -170,9 +160,8 @@ def test_every_agent_remembers_its_own_episode(stage: Stage, asks: bool) -> None
             assert act["action"]["turn"] == approx([min(expected, 1.0)]), (name, act, seen)
             before.append(act["count"])
         assert episodes >= (0 if name == "Cy" else 2)
-    if asks:
-        # A reset that falls on a decision has its tick, as with a trainer.
-        assert all(act["count"] != 18 for act in found.acts["Ann"])
+    # A reset that falls on a decision has its tick, as with a trainer.
+    assert all(act["count"] != 18 for act in found.acts["AnnAsks"])
 
 
 def test_an_end_that_the_reward_decides(stage: Stage) -> None:
@@ -231,33 +220,21 @@ def test_a_file_that_was_written_anew_is_read_again(stage: Stage) -> None:
 
 
 def test_on_threads_what_was_decided_is_done_at_the_next_decision(stage: Stage) -> None:
-    model = models.linear(stage / "linear.onnx", [[0.01]])
-    waits = {str(tick): [{"do": "sleep", "value": 10}] for tick in range(40)}
+    linear = models.linear(stage / "linear.onnx", [[0.01]])
+    waits = {str(tick): [{"do": "sleep", "value": 10}] for tick in range(44)}
     found = stage.play(
-        actor("Ann", COUNTS, TURN, lifetime=21),
-        onnx_model_path=model,
-        inference_on_threads=True,
-        ticks=40,
-        events=waits,
-    )
-    assert found.errors == []
-    assert found.ticks("Ann") == [4, 8, 12, 16, 20, 28, 32, 36]
-    counts = [0, 4, 8, 12, 16, 3, 7, 11]
-    assert found.of("Ann", "turn") == [approx([0.01 * count]) for count in counts]
-
-
-def test_memories_on_threads(stage: Stage) -> None:
-    model = models.echo(stage / "echo.onnx")
-    waits = {str(tick): [{"do": "sleep", "value": 10}] for tick in range(60)}
-    found = stage.play(
+        actor("Linear", COUNTS, TURN, lifetime=21, set={"onnx_model_path": str(linear)}),
         actor("Ann", COUNTS, TURN, lifetime=21),
         actor("Bob", {"obs": [0.5]}, TURN),
-        onnx_model_path=model,
+        onnx_model_path=models.echo(stage / "echo.onnx"),
         inference_on_threads=True,
         ticks=44,
         events=waits,
     )
     assert found.errors == []
+    assert found.ticks("Linear")[:8] == [4, 8, 12, 16, 20, 28, 32, 36]
+    counts = [0, 4, 8, 12, 16, 3, 7, 11]
+    assert found.of("Linear", "turn")[:8] == [approx([0.01 * count]) for count in counts]
     # Of what it saw, 0 4 8 12 … and then 3 7 11 …, what was two decisions before; at most 1.
     assert found.of("Ann", "turn") == [approx([x]) for x in (0, 0, 0, 1, 1, 0, 0, 1, 1)]
     assert found.of("Bob", "turn") == [approx([x]) for x in (0, 0, *[0.5] * 8)]
@@ -364,20 +341,19 @@ def test_an_observation_that_changes_its_size_is_its_agents_own_trouble(stage: S
 def test_a_policy_that_says_no_numbers_does_nothing_wild(stage: Stage) -> None:
     nan = float("nan")
     model = models.constant(stage / "model.onnx", nan, float("inf"), nan, 1.0, 2.0)
+    zeros = models.constant(stage / "zeros.onnx", 0, 0, 0, 0, 0)
+    masks = {"kick": [[1, 1, 0], [1, 0, 0]]}
+    own = {"onnx_model_path": str(zeros)}
     found = stage.play(
-        actor("Ann", {"obs": ["nan", 1]}, MOVE | KICK, masks={"kick": [[1, 1, 0], [1, 0, 0]]}),
-        onnx_model_path=models.constant(stage / "zeros.onnx", 0, 0, 0, 0, 0),
+        actor("Ann", {"obs": ["nan", 1]}, MOVE | KICK, masks=masks, set=own),
+        actor("Bob", SEES, MOVE | KICK, masks=masks),
+        onnx_model_path=model,
         ticks=6,
     )
     assert found.of("Ann", "kick") == [0, 0]
     assert found.of("Ann", "move") == [[0, 0]] * 2
-    found = stage.play(
-        actor("Ann", SEES, MOVE | KICK, masks={"kick": [[1, 1, 0], [1, 0, 0]]}),
-        onnx_model_path=model,
-        ticks=6,
-    )
-    assert found.of("Ann", "kick") == [1, 0]
-    assert found.of("Ann", "move") == [[0, 1]] * 2
+    assert found.of("Bob", "kick") == [1, 0]
+    assert found.of("Bob", "move") == [[0, 1]] * 2
 
 
 def test_a_model_plays_beside_a_trainer(stage: Stage) -> None:

@@ -42,8 +42,8 @@ def project(folder: Path, files: dict[str, str], settings: str = "") -> SyncNode
 def test_a_scene_that_never_connects(tmp_path: Path) -> None:
     nodes = project(tmp_path, {"all.tscn": scene("train.tscn")})
     assert nodes.scenes() == ["res://all.tscn", "res://train.tscn"]
-    assert nodes.doubt(None) is None
-    assert nodes.doubt("res://all.tscn") == nodes.doubt("res://train.tscn") == ""
+    assert nodes.uncertainty(None) is None
+    assert nodes.uncertainty("res://all.tscn") == nodes.uncertainty("res://train.tscn") == ""
     with pytest.raises(UserError, match=r"res://main\.tscn has no Sync node.*--scene res://train"):
         check_sync(tmp_path, None)
     assert check_sync(tmp_path, "res://all.tscn") == ""
@@ -89,37 +89,37 @@ HAVE_ONE = {
 
 @pytest.mark.parametrize("case", HAVE_ONE)
 def test_where_one_is_found(case: str, tmp_path: Path) -> None:
-    assert project(tmp_path, HAVE_ONE[case]).doubt(None) == ""
+    assert project(tmp_path, HAVE_ONE[case]).uncertainty(None) == ""
 
 
 @pytest.mark.parametrize("what", [f"{ADDON}/sync.gd", "train.tscn"])
 def test_an_autoload(what: str, tmp_path: Path) -> None:
-    assert project(tmp_path, {}, f'[autoload]\n\nSync="*res://{what}"\n').doubt(None) == ""
+    assert project(tmp_path, {}, f'[autoload]\n\nSync="*res://{what}"\n').uncertainty(None) == ""
 
 
-IN_DOUBT = {
+UNCERTAIN = {
     "func _ready(): add_child(Sync.new())": "may add a Sync node",
     f'func _ready(): add_child(load("res://{ADDON}/sync.gd").new())': "may add a Sync node",
-    "func _ready(): get_tree().change_scene_to_file(next)": "loads what its text does not name",
-    'func _ready(): load("res://levels/" + level)': "loads what its text does not name",
-    'func _ready(): load("res://level%d.tscn" % 3)': "loads what its text does not name",
+    "func _ready(): get_tree().change_scene_to_file(next)": "loads a resource",
+    'func _ready(): load("res://levels/" + level)': "loads a resource",
+    'func _ready(): load("res://level%d.tscn" % 3)': "loads a resource",
     'func answer(): return {"type": "env_info"}': "speaks the protocol itself",
     'const LEVEL := preload("uid://nobody")': "cannot be read",
 }
 
 
-@pytest.mark.parametrize("line", IN_DOUBT)
-def test_in_doubt_it_is_played(line: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", UNCERTAIN)
+def test_an_uncertain_scene_is_played(line: str, tmp_path: Path) -> None:
     nodes = project(tmp_path, {"player.gd": f"extends Node3D\n\n\n{line}\n"})
-    assert IN_DOUBT[line] in (nodes.doubt(None) or "")
+    assert UNCERTAIN[line] in (nodes.uncertainty(None) or "")
     said = check_sync(tmp_path, None)
     assert "none was found, but res://player.gd" in said or "none was found, but uid://" in said
     assert "--scene res://train.tscn" in said
     (tmp_path / "player.gd").write_text(f"extends Node3D\n# {line}\n")
-    assert SyncNodes(tmp_path).doubt(None) is None
+    assert SyncNodes(tmp_path).uncertainty(None) is None
 
 
-def test_a_game_that_does_not_connect_says_the_doubt(tmp_path: Path) -> None:
+def test_a_game_that_does_not_connect_says_the_hint(tmp_path: Path) -> None:
     with (
         listen(0) as listener,
         SupervisedProcess(["sleep", "60"], name="game", folder=tmp_path) as process,
@@ -130,6 +130,6 @@ def test_a_game_that_does_not_connect_says_the_doubt(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     nodes = project(tmp_path, {"level.scn": "RSCC", "main.tscn": scene("level.scn")})
-    assert nodes.doubt(None) == "res://level.scn cannot be read"
-    assert nodes.doubt("res://level.scn")
-    assert project(tmp_path, {"override.cfg": "[application]\n"}).doubt("res://main.tscn")
+    assert nodes.uncertainty(None) == "res://level.scn cannot be read"
+    assert nodes.uncertainty("res://level.scn")
+    assert project(tmp_path, {"override.cfg": "[application]\n"}).uncertainty("res://main.tscn")

@@ -42,6 +42,8 @@ def test_of_a_program_with_its_pack_beside_it(tmp_path: Path) -> None:
     (tmp_path / "game.pck").write_bytes(KEY + struct.pack("<III", 8, 2, 30))
     assert packed_ticks(program) == 30
     program.chmod(0o755)
-    words = GameProgram(Launch(program, scene="levels/two.tscn")).command(1234, 5, draws=False)
+    words = GameProgram(Launch(program, scene="levels/two.tscn"), tmp_path, "").command(
+        1234, 5, draws=False
+    )
     at = words.index("--fixed-fps")
     assert words[at + 1 : at + 3] == ["30", "res://levels/two.tscn"]

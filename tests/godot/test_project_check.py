@@ -166,7 +166,7 @@ def test_a_scene_without_sync_is_refused_before_anything_is_started(tmp_path: Pa
     with pytest.raises(
         UserError, match=r"res://menu\.tscn has no Sync node, .*: .*--scene res://training\.tscn"
     ):
-        GameProgram(Launch(project))
+        GameProgram(Launch(project), project, "")
     assert time.monotonic() - began < 5.0
     assert not (project / ".godot").exists()
 

@@ -9,6 +9,7 @@ import struct
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from estragon.envs.sync_nodes import check_sync
 from estragon.envs.wire import BINARY, JSON
@@ -121,8 +122,9 @@ class Launch:
 class GameProgram:
     """A game that is ready to start: found, imported, its command line known."""
 
-    def __init__(self, launch: Launch) -> None:
-        self._launch = launch
+    def __init__(self, launch: Launch, log_folder: Path, advice: str) -> None:
+        """Prepare it; errors of its processes end with `advice`."""
+        self._launch, self._log_folder, self._advice = launch, log_folder, advice
         path = Path(os.fspath(launch.env_path or "")).expanduser()
         path = path.parent if path.name == "project.godot" else path
         if not path.exists():
@@ -154,25 +156,15 @@ class GameProgram:
             raise UserError(f"{path} cannot be run: make it executable (chmod +x)")
 
     def start(
-        self,
-        index: int,
-        port: int,
-        seed: int,
-        folder: Path,
-        env: Mapping[str, str],
-        advice: str,
-        *,
-        draws: bool,
+        self, index: int, port: int, seed: int, env: Mapping[str, str], *, draws: bool
     ) -> SupervisedProcess:
         """Start one of the games; to render, `env` must have a display."""
         command = self.command(port, seed, draws=draws)
         name = "game" if self._launch.n_parallel == 1 else f"game{index}"
+        options: dict[str, Any] = {"folder": self._log_folder, "name": name, "advice": self._advice}
         if self._godot is not None:
-            return GodotProcess(
-                command, folder=folder, name=name, godot=self._godot, env=env, advice=advice
-            )
-        env = usable_user_folders(env)
-        return SupervisedProcess(command, folder=folder, name=name, env=env, advice=advice)
+            return GodotProcess(command, godot=self._godot, env=env, **options)
+        return SupervisedProcess(command, env=usable_user_folders(env), **options)
 
     def command(self, port: int, seed: int, *, draws: bool) -> list[str | Path]:
         """The command line of one of the games, without Godot itself."""

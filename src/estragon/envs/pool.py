@@ -59,8 +59,9 @@ class GamePool:
         self._resources = contextlib.ExitStack()
         self._finalizer = weakref.finalize(self, _close, self.games, self._resources, os.getpid())
         try:
-            self._program = None if launch.from_editor else GameProgram(launch)
-            self._log_folder, self._advice = self._make_log_folder()
+            self._program = None
+            if not launch.from_editor:
+                self._program = GameProgram(launch, *self._make_log_folder())
             self._env = dict(os.environ)
             self._draws = False
             if self._program is not None and _renders_at_once(launch):
@@ -199,14 +200,9 @@ class GamePool:
         try:
             if self._draws and not has_display(self._env):
                 self._env = self._resources.enter_context(display())  # the last one was killed
+            port = listener.getsockname()[1]
             return listener, self._program.start(
-                index,
-                listener.getsockname()[1],
-                seed % MAX_SEED,
-                self._log_folder,
-                self._env,
-                self._advice,
-                draws=self._draws,
+                index, port, seed % MAX_SEED, self._env, draws=self._draws
             )
         except BaseException:
             listener.close()

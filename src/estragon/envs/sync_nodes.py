@@ -1,7 +1,6 @@
-"""Which scenes of a project have a Sync node, read from its text before anything is started.
+"""Finds the scenes of a project that have a Sync node, from its text, before anything is started.
 
-It refuses only what certainly never connects; where code may do what text does not show, it
-leaves the decision to the game.
+Only scenes that certainly never connect are rejected: code may add what the text does not show.
 """
 
 import difflib
@@ -13,7 +12,7 @@ from pathlib import Path
 from estragon.godot.project_check import project_files
 from estragon.support.errors import UserError
 
-NAMED = 3
+MAX_SUGGESTIONS = 3
 ROOT = "res://"
 TEXT = (".gd", ".tscn", ".tres")
 OPAQUE = (".scn", ".cs")
@@ -24,20 +23,21 @@ CLASS = re.compile(r"^\s*(?:@\w+\s+)*class_name\s+(\w+)", re.MULTILINE)
 BASE = re.compile(
     r"""^(?:\s*class_name\s+\w+)?\s*extends\s+(?:(\w+)|["']([^"']+)["'])""", re.MULTILINE
 )
+AUTOLOADS = re.compile(r"^\[autoload\]\s*$(.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 UID = re.compile(r' uid="(uid://\w+)"')
 NAME = re.compile(r"\b[A-Za-z_]\w*")
 UNCERTAIN = {
     re.compile(
         r"(?:\bchange_scene_to_\w+|\bResourceLoader\.load\w*|(?<![\w.])load)\s*\(\s*"
         r"(?:[^\s\"'&]|&?[\"'][^\"'\n]*[\"']\s*[^\s,)])"
-    ): "loads what its text does not name",
+    ): "loads a resource that its text does not name",
     re.compile(r"\benv_info\b"): "speaks the protocol itself",
     re.compile(r"\bset_script\s*\(|sync\.gd"): "may add a Sync node",
 }
 
 
 class SyncNodes:
-    """What a project's files say about Sync nodes."""
+    """The Sync nodes in the files of a project."""
 
     def __init__(self, project: Path) -> None:
         self._project = project
@@ -52,32 +52,29 @@ class SyncNodes:
 
     @property
     def main_scene(self) -> str:
-        """Of the project; empty if it has none."""
+        """The main scene of the project; empty if it has none."""
         found = re.search(r'^run/main_scene="(.*)"', self._settings, re.MULTILINE)
         return self._resolve(found[1], "") if found else ""
 
     def scenes(self) -> list[str]:
-        """All that have one, or instance a scene that has one."""
+        """All scenes that have a Sync node, or instance a scene that has one."""
         return sorted(
             name for name in self._texts if name.endswith(".tscn") and self._has_sync(name, set())
         )
 
-    def doubt(self, scene: str | None) -> str | None:
+    def uncertainty(self, scene: str | None) -> str | None:
         """Why a scene may have a Sync node; empty if it certainly has, None if it has none."""
         start = self.main_scene if scene is None else self._resolve(scene, "")
-        section = re.search(
-            r"^\[autoload\]\s*$(.*?)(?=^\[|\Z)", self._settings, re.MULTILINE | re.DOTALL
-        )
-        autoloads = (
-            [self._resolve(each, "") for each in ADDRESS.findall(section[1])] if section else []
-        )
+        section = AUTOLOADS.search(self._settings)
+        found = ADDRESS.findall(section[1]) if section else []
+        autoloads = [self._resolve(each, "") for each in found]
         if any(each in self._syncs for each in autoloads):
             return ""
         reached = self._reached([start, *autoloads])
         if any(name.endswith(".tscn") and self._has_sync(name, set()) for name in reached):
             return ""
         if start not in self._texts or self._has_overrides or "run/main_scene." in self._settings:
-            return "the project does not say which scene is played"
+            return "the project does not say which scene it starts with"
         for name in sorted(reached):
             if (name.endswith(OPAQUE) and name in self._names) or name.startswith("uid://"):
                 return f"{name} cannot be read"
@@ -104,7 +101,7 @@ class SyncNodes:
 
     @cached_property
     def _syncs(self) -> set[str]:
-        """The scripts of Sync and of all classes that extend it."""
+        """The scripts of Sync and of the classes that extend it."""
         scripts = {name: self._bases(name) for name in self._texts if name.endswith(".gd")}
         found = {name for name in scripts if posixpath.basename(name) == "sync.gd"}
         found |= {self._classes["Sync"]} if "Sync" in self._classes else set()
@@ -132,13 +129,12 @@ class SyncNodes:
         ) or any(self._has_sync(each, seen) for each in inside)
 
     def _reached(self, start: list[str]) -> set[str]:
-        """All files that these name, and that those name, without the addon's own."""
-        found, ahead = set(start), list(start)
-        while ahead:
-            name = ahead.pop()
-            new = self._references(name) - found
+        """All files that these refer to, directly or not, without the addon's own."""
+        found, pending = set(start), list(start)
+        while pending:
+            new = self._references(pending.pop()) - found
             found |= new
-            ahead += new
+            pending += new
         return {name for name in found if not self._is_of_addon(name)}
 
     def _references(self, name: str) -> set[str]:
@@ -155,7 +151,7 @@ class SyncNodes:
         text = self._texts.get(name, "")
         if name.endswith(".gd"):
             return COMMENT.sub(r"\1", text)
-        # An address that is not known yet has a path beside it.
+        # An unknown uid has a path beside it.
         text = UID.sub(lambda found: found[0] if found[1] in self._uids else "", text)
         return text.replace('\\"', '"')
 
@@ -178,27 +174,27 @@ class SyncNodes:
 
 
 def check_sync(project: Path, scene: str | None) -> str:
-    """Refuse a scene that certainly has no Sync node; returns why it is not certain, if it is not.
+    """Reject a scene that certainly has no Sync node; returns a hint if that is uncertain.
 
     Args:
         project: its folder.
-        scene: what is to be played; None for the main scene.
+        scene: the scene to play; None for the main scene.
     """
     nodes = SyncNodes(project)
-    doubt = nodes.doubt(scene)
+    doubt = nodes.uncertainty(scene)
     scenes = nodes.scenes()
-    near = difflib.get_close_matches(scene or nodes.main_scene, scenes, NAMED, cutoff=0.0)
-    more = f" (+{len(scenes) - NAMED} more)" if len(scenes) > NAMED else ""
+    near = difflib.get_close_matches(scene or nodes.main_scene, scenes, MAX_SUGGESTIONS, cutoff=0.0)
+    more = f" (+{len(scenes) - MAX_SUGGESTIONS} more)" if len(scenes) > MAX_SUGGESTIONS else ""
     known = ", ".join(f"--scene {each}" for each in near) + more
     if doubt is None:
         raise UserError(
             f"{scene or nodes.main_scene} has no Sync node, so the game would never connect; "
-            + (f"play a scene that has one: {known}" if scenes else "add one in training mode")
+            + (f"use a scene that has one: {known}" if scenes else "add one in training mode")
         )
     if not doubt:
         return ""
-    has_one = f"does its scene have a Sync node in training mode (none was found, but {doubt})"
-    return f"{has_one}, or do you mean {known}" if scenes else has_one
+    hint = f"does its scene have a Sync node in training mode (none was found, but {doubt})"
+    return f"{hint}, or do you mean {known}" if scenes else hint
 
 
 def _read(file: Path) -> str:

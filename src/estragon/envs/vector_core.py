@@ -21,11 +21,13 @@ from estragon.envs.wire import (
     TERMINATED,
     TRUNCATED,
     AgentTable,
+    Infos,
     StepResult,
 )
 from estragon.support.errors import UserError
 
 NO_SLOTS, NO_FLAGS = np.zeros(0, np.int64), np.zeros(0, bool)
+NO_VALUES, NO_IMAGES = np.zeros((0, 0), np.float32), np.zeros((0, 0), np.uint8)
 SEED = "seed"
 """In an info: the seed of the episode that starts."""
 
@@ -44,17 +46,17 @@ class VectorStep:
     """(slots,) bool."""
     truncated: np.ndarray
     """(slots,) bool."""
-    ended: np.ndarray
+    ended: np.ndarray = dataclasses.field(default_factory=lambda: NO_SLOTS)
     """The slots whose episode ended."""
-    final_values: np.ndarray
+    final_values: np.ndarray = dataclasses.field(default_factory=lambda: NO_VALUES)
     """(ended, spaces.obs_size) of the terminal observation."""
-    final_images: np.ndarray
+    final_images: np.ndarray = dataclasses.field(default_factory=lambda: NO_IMAGES)
     """(ended, spaces.image_size) of the terminal observation."""
-    final_missing: np.ndarray
+    final_missing: np.ndarray = dataclasses.field(default_factory=lambda: NO_FLAGS)
     """(ended,) whether the game did not send it, so that it is that of the step before."""
-    infos: list[dict[str, Any]] | None
+    infos: Infos | None = None
     """By slot, of the step that was taken; if the games sent any."""
-    reset_infos: dict[int, dict[str, Any]]
+    reset_infos: dict[int, dict[str, Any]] = dataclasses.field(default_factory=dict)
     """By slot, the infos of episodes that start."""
 
 
@@ -174,12 +176,7 @@ class VectorCore:
             rewards=_concatenate([each.rewards for each in results]),
             terminated=np.zeros(count, bool),
             truncated=np.zeros(count, bool),
-            ended=NO_SLOTS,
-            final_values=self._last.values[:0],
-            final_images=self._last.images[:0],
-            final_missing=NO_FLAGS,
             infos=_concatenate_infos(results),
-            reset_infos={},
         )
         if spaces.mask_size:
             for (first, last), result in zip(self._spans, results, strict=True):
@@ -281,12 +278,6 @@ class VectorCore:
             rewards=np.zeros(count, np.float32),
             terminated=np.zeros(count, bool),
             truncated=np.zeros(count, bool),
-            ended=NO_SLOTS,
-            final_values=np.zeros((0, spaces.obs_size), np.float32),
-            final_images=np.zeros((0, spaces.image_size), np.uint8),
-            final_missing=NO_FLAGS,
-            infos=None,
-            reset_infos={},
         )
 
 
@@ -299,7 +290,7 @@ def _concatenate(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _concatenate_infos(results: list[StepResult]) -> list[dict[str, Any]] | None:
+def _concatenate_infos(results: list[StepResult]) -> Infos | None:
     if len(results) == 1:
         return results[0].infos
     if not any(result.infos for result in results):

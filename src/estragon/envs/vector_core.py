@@ -218,18 +218,19 @@ class VectorCore:
         step.final_values, step.final_images = self._last.values[ended], self._last.images[ended]
         step.final_missing = (flags[ended] & ENDED != 0) & (flags[ended] & HAS_FINAL_OBS == 0)
         for slots, result in zip(self._slots, results, strict=True):
-            final_row = 0
-            for row in np.flatnonzero(result.flags[: len(slots)]).tolist():
-                if result.flags[row] & HAS_FINAL_OBS and result.final_obs is not None:
-                    final = result.final_obs.row(final_row)
-                    final_row += 1
-                elif result.flags[row] & ENDED:
-                    continue
-                else:  # it left during its episode
-                    final = result.obs.row(row)
-                if slots[row] >= 0:
-                    place = np.searchsorted(ended, slots[row])
-                    step.final_values[place], step.final_images[place] = final
+            known = result.flags[: len(slots)]
+            if result.final_obs is not None:
+                rows = np.flatnonzero(known & HAS_FINAL_OBS)
+                has_slot = slots[rows] >= 0
+                places = np.searchsorted(ended, slots[rows[has_slot]])
+                parts = result.final_obs.select(np.flatnonzero(has_slot), self.spaces)
+                step.final_values[places], step.final_images[places] = parts
+            if left.any():  # those that left during their episode
+                during = known & (LEFT | ENDED | HAS_FINAL_OBS) == LEFT
+                rows = np.flatnonzero(during & (slots >= 0))
+                places = np.searchsorted(ended, slots[rows])
+                parts = result.obs.select(rows, self.spaces)
+                step.final_values[places], step.final_images[places] = parts
         if step.infos is not None:
             for slot in ended.tolist():
                 if left[slot]:

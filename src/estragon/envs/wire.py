@@ -122,6 +122,12 @@ class Observations:
             self.images[table.image_offsets[index] : table.image_offsets[index + 1]],
         )
 
+    def select(self, rows: np.ndarray, spaces: AgentSpaces) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, obs_size) values and (rows, image_size) images of agents with these spaces."""
+        values = self.table.obs_offsets[rows, None] + np.arange(spaces.obs_size)
+        images = self.table.image_offsets[rows, None] + np.arange(spaces.image_size)
+        return self.values[values], self.images[images]
+
     def by_key(self, index: int | np.integer[Any]) -> dict[str, np.ndarray]:
         """The observation of one agent."""
         return self.table.agents[index].spaces.split(*self.row(index))

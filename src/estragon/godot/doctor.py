@@ -59,16 +59,12 @@ def examine() -> Iterator[Finding]:
     if origin == "private copy" and (manifest := read_manifest(engine_folder())):
         origin = f"private copy from {manifest.origin}"
     yield Finding(good=True, text=f"Godot {godot.version.text} ({origin}): {godot.path}")
-    yield _headless_start(godot.path)
-    yield from _pictures(godot.path)
-
-
-def _headless_start(godot: Path) -> Finding:
     try:
-        _run(godot, ["--headless"], None)
+        _run(godot.path, ["--headless"], None)
+        yield Finding(good=True, text="headless start")
     except UserError as error:
-        return Finding(good=False, text=f"headless start: {error}")
-    return Finding(good=True, text="headless start")
+        yield Finding(good=False, text=f"headless start: {error}")
+    yield from _pictures(godot.path)
 
 
 def _pictures(godot: Path) -> Iterator[Finding]:
@@ -85,11 +81,8 @@ def _pictures(godot: Path) -> Iterator[Finding]:
         yield Finding(good=False, text=f"pictures: {error}", needed=False)
         return
     devices = [line.partition(DEVICE)[2] for line in said if DEVICE in line]
-    if devices:
-        yield Finding(good=True, text=f"GL renderer: {devices[0]}")
-    else:
-        text = "GL renderer: Godot reported none, so it did not draw"
-        yield Finding(good=False, text=text, needed=False)
+    renderer = devices[0] if devices else "Godot reported none, so it did not draw"
+    yield Finding(good=bool(devices), text=f"GL renderer: {renderer}", needed=False)
 
 
 def _run(godot: Path, arguments: list[str], env: dict[str, str] | None) -> list[str]:

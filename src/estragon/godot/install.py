@@ -42,6 +42,7 @@ from estragon.support.files import locked
 from estragon.support.progress import Progress
 
 VERSION = "4.6.3"
+NAME = f"Godot_v{VERSION}-stable"
 RELEASES = f"https://github.com/godotengine/godot-builds/releases/download/{VERSION}-stable"
 SILENCE_SEC, DOWNLOAD_TIMEOUT_SEC = 30.0, 3600.0
 LARGEST_BYTES = 500_000_000
@@ -64,32 +65,32 @@ class Release(NamedTuple):
 
 RELEASES_BY_PLATFORM = {
     ("linux", "x86_64"): Release(
-        f"Godot_v{VERSION}-stable_linux.x86_64.zip",
-        f"Godot_v{VERSION}-stable_linux.x86_64",
+        f"{NAME}_linux.x86_64.zip",
+        f"{NAME}_linux.x86_64",
         "a035258da32b77f966a5376f9fa29c30a6adde826a85ba918e1605bd1fc9823e"
         "ba7d85f1dd5e748956bd2ba72827c0025ffa11bb82aec91128c407a2e723c99c",
     ),
     ("linux", "arm64"): Release(
-        f"Godot_v{VERSION}-stable_linux.arm64.zip",
-        f"Godot_v{VERSION}-stable_linux.arm64",
+        f"{NAME}_linux.arm64.zip",
+        f"{NAME}_linux.arm64",
         "447381de9ccc68aa02f37e279322289f7ddf88ce9b839ed88a97c73e01cdcda4"
         "6e026897e5d88722e08491f71b3d74f72dfeb22ec7e3add6fd3e9bfbbdad6751",
     ),
     ("darwin", "universal"): Release(
-        f"Godot_v{VERSION}-stable_macos.universal.zip",
+        f"{NAME}_macos.universal.zip",
         "Godot.app/Contents/MacOS/Godot",
         "0155bbc8dcf179edab4ef08e3dbbd4480d7434ab1990cb3fb25517d453b1b657"
         "87c7fe6dfc8824b15ff25e1fdcec59e8584f765054106894fee00311868c3964",
     ),
     ("win32", "x86_64"): Release(
-        f"Godot_v{VERSION}-stable_win64.exe.zip",
-        f"Godot_v{VERSION}-stable_win64_console.exe",
+        f"{NAME}_win64.exe.zip",
+        f"{NAME}_win64_console.exe",
         "d44ea7ef5bab754cacd49d581b6062836b2eea12a82e1d183aebfad9cd8c7db2"
         "bd82513337bd657d6d2d5c04d46239c0570b029faf1343e81e8a2fa7b85dd83b",
     ),
     ("win32", "arm64"): Release(
-        f"Godot_v{VERSION}-stable_windows_arm64.exe.zip",
-        f"Godot_v{VERSION}-stable_windows_arm64_console.exe",
+        f"{NAME}_windows_arm64.exe.zip",
+        f"{NAME}_windows_arm64_console.exe",
         "927f182b0a722e6fa80f70262c89862adedcd539c9700a5526749a30a6bcec0b"
         "979d0d9faa0fed9d8b4362dc8b4ee0e3b0ddc708995906705ea004062bc7d294",
     ),

@@ -141,13 +141,14 @@ def ready_project(
                 write_whole(stamp_file, msgspec.json.encode(stamp))
     missing = tuple(verdict.files())
     unused = tuple(name for name in _broken_assets(project) if name not in missing)
-    if strict or os.environ.get(STRICT_VARIABLE, "0") not in ("", "0"):
-        _reject_anything_broken(project, stamp, missing + unused)
+    broken = [f"ERROR: cannot load {name}" for name in missing + unused] + stamp.complaints
+    if broken and (strict or os.environ.get(STRICT_VARIABLE, "0") not in ("", "0")):
+        raise _does_not_import(project, broken)
     folder = placeholder_copy(project) if verdict.needs_placeholders else project
     ready = ReadyProject(folder, missing, unused, verdict.needs_placeholders)
     if is_new:
         for warning in ready.warnings:
-            Progress().say(f"warning: {warning} (--strict-import refuses)")
+            Progress().say(f"warning: {warning} (--strict-import rejects it)")
     return ready
 
 
@@ -210,12 +211,6 @@ def _judge(
     if again.essential:
         raise cannot_be_played(project, again.essential[0], played / ".godot" / "check.log")
     return verdict
-
-
-def _reject_anything_broken(project: Path, stamp: _Stamp, missing: tuple[str, ...]) -> None:
-    broken = [f"ERROR: cannot load {name}" for name in missing]
-    if broken or stamp.complaints:
-        raise _does_not_import(project, [*broken, *stamp.complaints])
 
 
 def _does_not_import(project: Path, lines: list[str]) -> GodotError:

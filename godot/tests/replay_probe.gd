@@ -8,7 +8,7 @@ extends SceneTree
 
 func _initialize() -> void:
 	var options: TagOptions = TagOptions.of_process()
-	var times: Variant = JSON.parse_string(FileAccess.get_file_as_string(options.place("times")))
+	var times: Variant = JSON.parse_string(FileAccess.get_file_as_string(options.path("times")))
 	var replay: TagReplay = TagReplay.new()
 	replay.options = options
 	root.add_child(replay)

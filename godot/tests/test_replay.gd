@@ -203,7 +203,7 @@ func _log(file: String, seed_value: int, rule_set: String) -> String:
 		for i: int in 2:
 			actions.append(bots[0 if i == game.seeker else 1].act(game.observations[i]))
 		game.decide(actions[0], actions[1])
-		log.look()
+		log.record_decision()
 		_remember(game)
 	return _save(file, "\n".join(log.lines))
 

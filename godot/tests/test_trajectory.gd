@@ -40,7 +40,7 @@ func test_every_decision_leaves_a_record_of_each_agent() -> void:
 	var log: TagTrajectory = TagTrajectory.new(game, WHO)
 	for _decision: int in 4:
 		game.decide(act(1.0, 0.0), act(0.0, 1.0, 1.0))
-		log.look()
+		log.record_decision()
 	var records: Array[Dictionary] = _records(log)
 	check_equal(records.size(), 1 + 2 * 5, "records")
 	for moment: int in 5:
@@ -60,7 +60,7 @@ func test_a_tag_ends_the_log() -> void:
 	var log: TagTrajectory = TagTrajectory.new(game, WHO)
 	while not log.is_over():
 		game.decide(act(1.0, 0.0), act())
-		log.look()
+		log.record_decision()
 	var records: Array[Dictionary] = _records(log)
 	var tag: Dictionary = records[-4]
 	check_equal([tag.type, tag.attacker, tag.target], ["tag", "Agent1", "Agent2"], "the tag")
@@ -78,7 +78,7 @@ func test_a_tag_inside_a_decision_has_its_own_tick() -> void:
 		var game: TagMatch = staged(rules, "empty", [0.0, 0.501, 0.0], [x, 0.501, 0.0])
 		var log: TagTrajectory = TagTrajectory.new(game, WHO)
 		game.decide(act(1.0, 0.0), act())
-		log.look()
+		log.record_decision()
 		var tags: Array[Dictionary] = _of_type(_records(log), "tag")
 		check_equal(tags.size(), 1, "tags")
 		check_equal(tags[0].tick, 1.0 + ways.find(way), "the tick of a tag %f m away" % way)
@@ -135,7 +135,7 @@ func test_a_name_that_is_taken_gets_a_number() -> void:
 		place(game.agents[1], [1.1, 0.501, 0.0], game.rules)
 		log.begin(0, game)
 		game.decide(act(), act())
-		log.look(0)
+		log.record(0)
 	for file: String in _files():
 		names[file] = true
 	check_equal(names.size(), 3, "files, none written over: %s" % names)

@@ -1,6 +1,6 @@
 class_name TagBot
 extends TagPlayer
-## Scripted players: functions of the observation and nothing more, the same actions as in Python.
+## Scripted players: pure functions of the observation, the same actions as in Python.
 
 enum Kind { RANDOM, CHASER, EVADER }
 
@@ -12,9 +12,9 @@ const HORIZON: int = 6
 const IMAGINED_SEC: float = 0.125
 const COVER: float = 0.5
 const LOOK_BACK_SEC: float = 1.0
-## How fast the chaser comes on, as a share of full speed.
+## Speed of the chaser, as a share of full speed.
 const CHASE_EFFORT: float = 0.93
-## How long the evader runs from a place where it saw the seeker.
+## How long the evader runs from where it last saw the seeker.
 const FRESH_SEC: float = 3.0
 
 var kind: Kind
@@ -22,7 +22,7 @@ var kind: Kind
 var _rules: TagRules
 var _compass_x: PackedFloat64Array = []
 var _compass_z: PackedFloat64Array = []
-## The rays that meet something solid: direction and distance.
+## Direction and distance of the rays that hit something solid.
 var _solid_x: PackedFloat64Array = []
 var _solid_z: PackedFloat64Array = []
 var _solid_far: PackedFloat64Array = []
@@ -86,7 +86,7 @@ func _find_solid(obs: PackedFloat32Array) -> void:
 			_solid_far.append(obs[at] * _rules.eye_range)
 
 
-## How far the cube could go in a direction before it meets something its rays show solid.
+## How far the cube could go in a direction before it hits something solid that its rays show.
 func _clearance(along_x: float, along_z: float) -> float:
 	var clear: float = _rules.eye_range
 	var width: float = 0.7 * _rules.size
@@ -99,7 +99,7 @@ func _clearance(along_x: float, along_z: float) -> float:
 	return clear
 
 
-## Find the direction in the fan that best leads to a goal around what stands in the way.
+## Find the direction in the fan that leads best to a goal around obstacles.
 func _steer(goal_x: float, goal_z: float, distance: float) -> void:
 	var want: float = distance if distance < 4.0 else 4.0
 	_best_x = goal_x
@@ -136,7 +136,7 @@ func _roam() -> void:
 			_best_z = along_z
 
 
-## Go for what is seen; else for where it was last seen; else look for it.
+## Chase the opponent if it is visible, else go to where it was last seen, else search.
 func _chase(obs: PackedFloat32Array) -> PackedFloat32Array:
 	var visible: bool = obs[TagObservation.opponent_visible] > 0.5
 	var seek_x: float = obs[TagObservation.last_seen_relative] * _rules.position_scale
@@ -168,7 +168,7 @@ func _chase(obs: PackedFloat32Array) -> PackedFloat32Array:
 	)
 
 
-## Run the way that keeps the seeker farthest, were it to come straight on.
+## Run in the direction that keeps the seeker farthest if it runs straight at the agent.
 func _evade(obs: PackedFloat32Array) -> PackedFloat32Array:
 	var threat_x: float = obs[TagObservation.last_seen_relative] * _rules.position_scale
 	var threat_z: float = obs[TagObservation.last_seen_relative + 2] * _rules.position_scale
@@ -178,7 +178,7 @@ func _evade(obs: PackedFloat32Array) -> PackedFloat32Array:
 		return _look_around()
 	if obs[TagObservation.opponent_visible] < 0.5 and age > LOOK_BACK_SEC and distance > 4.0:
 		return PackedFloat32Array([threat_x / distance * 0.15, threat_z / distance * 0.15, 0.0])
-	# unseen, it will have come after: as far as it could run, but not nearer than a step
+	# out of sight the seeker may have followed: as far as it could run, up to 2 m from here
 	var come: float = _rules.speed * age
 	if come >= distance - 2.0:
 		come = distance - 2.0
@@ -205,7 +205,7 @@ func _look_around() -> PackedFloat32Array:
 	return PackedFloat32Array([-_forward_z * 0.3, _forward_x * 0.3, 0.0])
 
 
-## How well it would end to run one way while the seeker comes straight on.
+## Score of running in one direction while the seeker runs straight at the agent.
 func _imagine(
 	obs: PackedFloat32Array,
 	along_x: float,
@@ -246,7 +246,7 @@ func _imagine(
 	return closest + 1.5 * apart + hidden - _cornered(own_x, own_z)
 
 
-## Whether something its rays show stands between the seeker and where it would be.
+## Whether something that its rays show would be between the seeker and the agent.
 func _hidden(end_x: float, end_z: float, threat_x: float, threat_z: float) -> bool:
 	var line_x: float = end_x - threat_x
 	var line_z: float = end_z - threat_z
@@ -278,7 +278,7 @@ func _room(obs: PackedFloat32Array, along_x: float, along_z: float) -> float:
 	return room if room > 0.0 else 0.0
 
 
-## How bad a place is to be caught in: near a wall, and worse near two.
+## Penalty of a place near a wall, higher near two.
 func _cornered(x: float, z: float) -> float:
 	var room_x: float = _rules.stop_x - absf(x)
 	var room_z: float = _rules.stop_z - absf(z)

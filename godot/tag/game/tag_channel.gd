@@ -1,15 +1,15 @@
 class_name TagChannel
 extends RefCounted
-## A plain local channel to Python: it sends actions, the game answers with what they brought.
+## A local TCP channel to Python, which sends actions and receives the results.
 ##
-## Frames both ways: u32 length, then the payload. The game begins with a JSON hello. A frame from
+## Frames both ways: u32 length, then the payload. The game starts with a JSON hello. A frame from
 ## Python is one letter and its arguments:
-##   R, u32 episode, u32 arena   begin that episode, the arenas numbered from that one on
-##   S, u8 restart, actions      play a decision; restart: begin anew where an episode ended
-##   B, u8 bot, observations     ask a bot what it would do; the answer is its actions
+##   R, u32 episode, u32 arena   start that episode; arenas are numbered from `arena`
+##   S, u8 restart, actions      play a decision; restart: start the next episode where one ended
+##   B, u8 bot, observations     request a bot's actions
 ## The answer to R and S: observations, rewards, terms (float32); ends, winners, seekers (int8);
 ## ticks, episodes (int32); distances and the numbers of both agents of every arena (float64); then
-## the last observations of the episodes that ended and were begun anew.
+## the last observations of the episodes that ended and were restarted.
 
 const HOST: String = "127.0.0.1"
 const CONNECT_SEC: float = 20.0
@@ -23,7 +23,7 @@ var closed: String = ""
 var _peer: StreamPeerTCP = StreamPeerTCP.new()
 
 
-## Connect to Python; false if nobody listens.
+## Connect to Python; false if it does not listen.
 func open(port: int) -> bool:
 	if _peer.connect_to_host(HOST, port) != OK:
 		closed = "cannot connect to %s:%d" % [HOST, port]
@@ -62,7 +62,7 @@ func receive() -> PackedByteArray:
 	return result[1]
 
 
-## Spin for a moment, then rest between looks: endless spinning would starve Python.
+## Spins briefly, then sleeps between polls: endless spinning would starve Python.
 func _wait_for(bytes: int) -> bool:
 	var start: int = Time.get_ticks_usec()
 	while true:

@@ -159,7 +159,7 @@ func _conclude() -> void:
 			continue
 		game.conclude()
 		if _log:
-			_log.look(index)
+			_log.record(index)
 		if game.end != TagMatch.End.GOING_ON:
 			episode_ended.emit(index, game)
 	driver.conclude()

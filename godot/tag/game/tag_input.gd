@@ -1,6 +1,6 @@
 class_name TagInput
 extends RefCounted
-## The keys and gamepad of a person who plays, and the action they ask for.
+## Keyboard and gamepad of a person who plays, as actions of an agent.
 
 const KEYS: Dictionary[String, Array] = {
 	"move_left": [KEY_A, KEY_LEFT],
@@ -29,7 +29,7 @@ const STICKS: Dictionary[String, Array] = {
 const STICK_DEAD_ZONE: float = 0.2
 
 
-## Make the actions known to Godot; again does no harm.
+## Add the actions to the input map, unless they are there.
 static func install() -> void:
 	for action: String in KEYS:
 		if InputMap.has_action(action):

@@ -1,6 +1,6 @@
 class_name TagLockstep
 extends TagDriver
-## Matches played from Python: every decision waits for its actions and answers with what came.
+## Matches played from Python: each decision waits for its actions and sends back the results.
 
 const ACTION_FLOATS: int = 6
 
@@ -11,7 +11,7 @@ var _restart: bool = false
 var _episodes: Array[int] = []
 
 
-## Connect and introduce ourselves; what is wrong if nobody listens.
+## Connect and send a hello; returns the problem, or "".
 func start(played: TagGame) -> String:
 	super(played)
 	for arena: TagArena in game.arenas:
@@ -42,12 +42,12 @@ func decide() -> bool:
 	return false
 
 
-## Tell Python what the decision brought.
+## Send the results of the decision.
 func conclude() -> void:
 	channel.send(_answer())
 
 
-## Wait for the next decision's actions and hand them out; false when Python is done.
+## Wait for the actions of the next decision and apply them; false when Python has closed.
 func _take_actions() -> bool:
 	while true:
 		var frame: PackedByteArray = channel.receive()
@@ -90,7 +90,7 @@ func _command(actions: PackedFloat32Array) -> void:
 		)
 
 
-## What a bot of ours would do, for comparing it with Python's.
+## Actions of a bot, to compare it with Python's.
 func _ask_bot(frame: PackedByteArray) -> PackedByteArray:
 	var rules: TagRules = _matches[0].rules
 	var actions: PackedFloat32Array = []

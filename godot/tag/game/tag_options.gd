@@ -1,6 +1,6 @@
 class_name TagOptions
 extends RefCounted
-## What was asked for when the game was started: `--layout=NAME` after `--`, or ESTRAGON_LAYOUT.
+## Options of the game: `--layout=NAME` after `--` on the command line, or ESTRAGON_LAYOUT.
 
 const DEFAULTS: Dictionary[String, String] = {
 	"arenas": "1",
@@ -36,7 +36,7 @@ const DEFAULTS: Dictionary[String, String] = {
 	"keep-frames": "0",
 	"hud": "1",
 }
-## Names of the environment that are not made like ESTRAGON_LAYOUT.
+## Environment variables that are not named like ESTRAGON_LAYOUT.
 const VARIABLES: Dictionary[String, String] = {
 	"log-trajectories": "AI_LOG_TRAJECTORIES",
 	"data-root": "AI_DATA_ROOT",
@@ -54,7 +54,7 @@ const SLOWEST: float = 0.1
 const FASTEST: float = 4.0
 const LONGEST_WAIT_SEC: float = 86400.0
 
-## Options that say nothing about who plays: with no others a server is looked for.
+## Options that do not say who plays: with only these, the game looks for a server.
 const NEUTRAL: PackedStringArray = [
 	"server",
 	"server-wait",
@@ -67,7 +67,7 @@ const NEUTRAL: PackedStringArray = [
 
 ## What is wrong with the options, or "".
 var error: String = ""
-## Whether the game looks for a server and lets it play, although nobody asked for one.
+## Whether the game lets a server play if there is one, although none was requested.
 var finds_server: bool = false
 
 var _values: Dictionary[String, String] = DEFAULTS.duplicate()
@@ -86,7 +86,7 @@ static func of_process() -> TagOptions:
 	return options
 
 
-## Options from these words and settings.
+## Options from these arguments and settings.
 static func of(words: PackedStringArray, settings: Dictionary[String, String]) -> TagOptions:
 	var options: TagOptions = TagOptions.new()
 	for name: String in settings:
@@ -118,23 +118,23 @@ func is_on(name: String) -> bool:
 	return _values[name].to_lower() in ON
 
 
-## A file or folder; Godot has left the folder it was started in, so that one is put before it.
-func place(name: String) -> String:
-	var path: String = _values[name]
-	if path.is_relative_path() and path and OS.has_environment("PWD"):
-		return OS.get_environment("PWD").path_join(path)
-	return path
+## A file or folder, relative to where Godot was started: it changes the current folder.
+func path(name: String) -> String:
+	var given: String = _values[name]
+	if given.is_relative_path() and given and OS.has_environment("PWD"):
+		return OS.get_environment("PWD").path_join(given)
+	return given
 
 
-## A folder of what the game keeps, such as `frames`.
+## A folder in the data root, such as `frames`.
 func data_folder(name: String) -> String:
-	var root: String = place("data-root")
+	var root: String = path("data-root")
 	return (root if root else "user://data").path_join(name)
 
 
-## Whether the game was started as the editor starts it: with nothing that says what it is for.
+## Whether the game was started like from the editor, without options that say who plays.
 ##
-## Godot's own options have no "=": a word with one is a trainer's, such as --port=11008.
+## Godot's own options have no "="; a trainer's have, such as --port=11008.
 func _is_neutral(environment: Dictionary[String, String]) -> bool:
 	for name: String in environment:
 		if not name in NEUTRAL:
@@ -195,7 +195,7 @@ func _check_real(name: String, least: float, most: float) -> void:
 		_fail("--%s: expected %s to %s, got '%s'" % [name, least, most, _values[name]])
 
 
-## The first problem is the one to tell.
+## Keep the first problem.
 func _fail(problem: String) -> void:
 	if not error:
 		error = problem

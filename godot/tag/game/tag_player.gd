@@ -1,6 +1,6 @@
 class_name TagPlayer
 extends RefCounted
-## Whoever plays a role, in one arena or in many: a bot, or a trained policy.
+## Plays a role in any number of arenas: a bot, or a trained policy.
 
 ## What is wrong with it, or "".
 var error: String = ""

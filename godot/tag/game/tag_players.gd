@@ -1,7 +1,6 @@
 class_name TagPlayers
 extends TagDriver
-## A person, bots and policies: after an episode an arena rests for a moment, so that one sees who
-## won.
+## A person, bots and policies; after an episode an arena pauses to show who won.
 
 const REST_TICKS: int = 90
 
@@ -52,12 +51,12 @@ func may_restart() -> bool:
 	return true
 
 
-## Who plays a role, by the name to show.
+## The name to show for the player of a role.
 func name_of(role: String) -> String:
 	return "you" if _persons_role == role else game.options.text(role)
 
 
-## What an agent's player does: the person, or whoever has its role.
+## The action of an agent's player: the person, or the player of its role.
 func action(index: int, agent: int) -> PackedFloat32Array:
 	if index == 0 and agent == _person:
 		return TagInput.action()

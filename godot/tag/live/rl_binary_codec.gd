@@ -71,7 +71,7 @@ func encode_request(seq: int, with_results: bool) -> Array:
 	return [frame]
 
 
-## Text is passed over: a server that has something to say against us closes the connection.
+## Text is ignored: a server that objects closes the connection.
 func decode_reply(message: Variant) -> bool:
 	if not message is PackedByteArray:
 		return false

@@ -1,9 +1,9 @@
 class_name RLClient
 extends Node
-## The WebSocket to the server of live training: connects, introduces the game, connects again.
+## The WebSocket client of live training: connects, sends `hello`, reconnects.
 ##
-## docs/ws_protocol.md says what is spoken. Nothing happens before `open`; after it everything does
-## in `poll` and `wait_for_packet`, by the wall clock.
+## The protocol is in docs/ws_protocol.md. Nothing happens before `open`; after it, all happens in
+## `poll` and `wait_for_packet`, by the wall clock.
 
 signal state_changed(state: State)
 
@@ -22,49 +22,49 @@ const LARGEST_OUT: int = 16777216
 const MOST_PACKETS: int = 8192
 const SPIN_USEC: int = 200
 const REST_USEC: int = 50
-## What has not come by then is not worth a look every few microseconds.
+## After this time, poll every millisecond only.
 const PATIENT_USEC: int = 20000
 const LONG_REST_USEC: int = 1000
 
-## Where the server listens.
+## Address of the server.
 @export var url: String = "ws://127.0.0.1:8765"
-## A server that has not answered `hello` by then is an older one.
+## A server that has not answered `hello` by then does not know it.
 @export_range(0.1, 60.0, 0.1, "suffix:s") var hello_timeout_sec: float = 2.0
 
 var state: State = State.IDLE
-## How often it got ready: whoever asks begins anew when this has changed.
+## Counts the connections; when it changes, requests start again.
 var session: int = 0
 ## Whether the server agreed to binary frames.
 var is_binary: bool = false
-## Whether the server learns from what it is told.
+## Whether the server learns from the results.
 var is_learning: bool = false
-## Why the server did not want us, or "".
+## Why the server refused the game, or "".
 var refusal: String = ""
 
 var _peer: WebSocketPeer
 var _hello: Dictionary = {}
 var _retry_sec: float = FIRST_RETRY_SEC
-var _says: String = ""
+var _greeting: String = ""
 ## Why there is no connection.
 var _reason: String = ""
 var _state_began: int = 0
 var _next_try: int = 0
-## Since when no question was answered, in ms; -1 while all is well.
-var _absent_since: int = -1
+## When the last request was answered, in ms, if the connection failed since; else -1.
+var _absent_since_msec: int = -1
 
 
 func _exit_tree() -> void:
 	close()
 
 
-## Connect, and stay connected. Without a `hello` the server is spoken to in plain JSON at once.
+## Connect, and stay connected. Without a `hello`, messages are plain JSON from the start.
 func open(hello: Dictionary) -> void:
 	_hello = hello
-	_absent_since = Time.get_ticks_msec()
+	_absent_since_msec = Time.get_ticks_msec()
 	_connect()
 
 
-## Tell the server that this is the end.
+## Close the connection.
 func close() -> void:
 	if not _peer:
 		return
@@ -79,7 +79,7 @@ func close() -> void:
 	_enter(State.IDLE)
 
 
-## Do what is due: try again, read what has come.
+## Reconnect if it is time, and read incoming messages.
 func poll() -> void:
 	match state:
 		State.WAITING:
@@ -87,17 +87,17 @@ func poll() -> void:
 				_connect()
 		State.CONNECTING:
 			_peer.poll()
-			_look_whether_open()
+			_check_open()
 		State.GREETING:
 			_peer.poll()
-			_look_for_hello()
+			_check_hello()
 		State.READY:
 			_peer.poll()
 			if _peer.get_ready_state() == WebSocketPeer.STATE_CLOSED:
-				_fail(_how_it_closed())
+				_fail(_close_reason())
 
 
-## Send text or bytes, at once.
+## Send text or bytes immediately.
 func send(message: Variant) -> void:
 	if state != State.READY and state != State.GREETING:
 		return
@@ -108,14 +108,14 @@ func send(message: Variant) -> void:
 		sent = _peer.send(message)
 	if sent != OK:
 		var open: bool = _peer.get_ready_state() == WebSocketPeer.STATE_OPEN and sent != FAILED
-		drop("cannot send: %s" % error_string(sent) if open else _how_it_closed())
+		drop("cannot send: %s" % error_string(sent) if open else _close_reason())
 		return
 	_peer.poll()
 
 
-## Whether a message is there, waiting for it up to `timeout_sec`.
+## Whether a message is available, waiting for it up to `timeout_sec`.
 ##
-## Spins for a moment, then rests between looks: endless spinning would starve the server.
+## Spins briefly, then sleeps between polls: endless spinning would starve the server.
 func wait_for_packet(timeout_sec: float) -> bool:
 	var start: int = Time.get_ticks_usec()
 	while true:
@@ -132,44 +132,44 @@ func wait_for_packet(timeout_sec: float) -> bool:
 	return false
 
 
-## The next message: String, or PackedByteArray. A `hello` that comes late is taken here.
+## The next message, String or PackedByteArray. A late `hello` is handled here.
 func take() -> Variant:
 	var bytes: PackedByteArray = _peer.get_packet()
 	if not _peer.was_string_packet():
 		return bytes
 	var text: String = bytes.get_string_from_utf8()
-	if not _says:
-		_welcome(_read(text))
+	if not _greeting:
+		_accept_hello(_read(text))
 	return text
 
 
-## The server answered as it should: next time try again soon.
+## The server gave a valid answer: the next retry is soon.
 func confirm() -> void:
-	_absent_since = -1
+	_absent_since_msec = -1
 	_retry_sec = FIRST_RETRY_SEC
 
 
-## Give this connection up, and try again.
+## Close this connection and reconnect.
 func drop(reason: String) -> void:
 	_peer.close(DONE, reason.left(100))
 	_peer.poll()
 	_fail(reason)
 
 
-## For how long no question has been answered, if there is no connection.
+## How long no request has been answered, while there is no connection.
 func absent_sec() -> float:
-	if state == State.READY or _absent_since < 0:
+	if state == State.READY or _absent_since_msec < 0:
 		return 0.0
-	return (Time.get_ticks_msec() - _absent_since) / 1000.0
+	return (Time.get_ticks_msec() - _absent_since_msec) / 1000.0
 
 
-## How things are, in a sentence; `meanwhile` is what happens without a server.
+## The state in one sentence; `meanwhile` says what happens without a server.
 func describe(meanwhile: String) -> String:
 	match state:
 		State.IDLE:
 			return "not connected"
 		State.READY:
-			return "connected: " + _says if _says else "connected: an older server, in JSON"
+			return "connected: " + _greeting if _greeting else "connected: an older server, in JSON"
 		State.WAITING:
 			var wait_sec: int = ceili((_next_try - Time.get_ticks_msec()) / 1000.0)
 			return "%s: %s; trying again in %d s" % [_reason, meanwhile, maxi(wait_sec, 1)]
@@ -186,11 +186,11 @@ func _connect() -> void:
 		_fail("cannot connect to " + url)
 
 
-func _look_whether_open() -> void:
+func _check_open() -> void:
 	match _peer.get_ready_state():
 		WebSocketPeer.STATE_OPEN:
 			_peer.set_no_delay(true)
-			_says = ""
+			_greeting = ""
 			is_binary = false
 			is_learning = false
 			if _hello:
@@ -205,11 +205,11 @@ func _look_whether_open() -> void:
 				_fail("no server")
 
 
-func _look_for_hello() -> void:
+func _check_hello() -> void:
 	if _peer.get_ready_state() == WebSocketPeer.STATE_CLOSED:
 		if _peer.get_close_code() == UNFIT:
 			refusal = _peer.get_close_reason()
-		_fail(_how_it_closed())
+		_fail(_close_reason())
 	elif _peer.get_available_packet_count() > 0:
 		_read_answer(_read(_peer.get_packet().get_string_from_utf8()))
 	elif _in_state_sec() > hello_timeout_sec:
@@ -227,18 +227,18 @@ func _read_answer(answer: Dictionary) -> void:
 		refusal = str(answer.get("error"))
 		drop("the server refuses: " + refusal)
 	elif answer.get("type") == "hello":
-		_welcome(answer)
+		_accept_hello(answer)
 	else:
 		_become_ready()
 
 
-## Take a `hello`, even one that comes late: from then on the server expects what it agreed to.
-func _welcome(hello: Dictionary) -> void:
+## Accept a `hello`, even a late one: from then on the server expects what it agreed to.
+func _accept_hello(hello: Dictionary) -> void:
 	if hello.get("type") != "hello":
 		return
 	is_binary = hello.get("encoding") == "binary"
 	is_learning = hello.get("learning") == true
-	_says = str(hello.get("says", hello.get("server", "a server")))
+	_greeting = str(hello.get("says", hello.get("server", "a server")))
 	_become_ready()
 
 
@@ -252,14 +252,14 @@ func _become_ready() -> void:
 func _fail(reason: String) -> void:
 	_reason = reason
 	_peer = null
-	if _absent_since < 0:
-		_absent_since = Time.get_ticks_msec()
+	if _absent_since_msec < 0:
+		_absent_since_msec = Time.get_ticks_msec()
 	_next_try = Time.get_ticks_msec() + int(1000.0 * _retry_sec)
 	_retry_sec = minf(2.0 * _retry_sec, LONGEST_RETRY_SEC)
 	_enter(State.WAITING)
 
 
-func _how_it_closed() -> String:
+func _close_reason() -> String:
 	var code: int = _peer.get_close_code()
 	if code < 0:
 		return "connection lost"

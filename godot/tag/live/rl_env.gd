@@ -1,145 +1,145 @@
 @tool
 class_name RLEnv
 extends TagDriver
-## Live play: a server commands the agents and is told the results, in lockstep.
+## Live play: a server sends the actions and receives the results, in lockstep.
 ##
-## Every decision asks once for all arenas, and nothing moves before the answer is there. Headless
-## the game waits for it; in a window it keeps drawing. Without a server, bots and a person play.
+## Each decision is one request for all arenas, and nothing moves before the reply. Headless, the
+## game waits for it; in a window it keeps drawing. Without a server, bots and a person play.
 ## Numbers that are not edited follow rules.json, and the Inspector shows them: see RLSettings.
 
-## How long the headless game waits before it looks whether its time is over.
+## How long the headless game waits for a reply before it checks its time limit.
 const PATIENCE_SEC: float = 0.25
 const IDLE_MSEC: int = 5
-## What takes longer than this is told.
+## A longer wait is shown in the HUD.
 const LONG_WAIT_SEC: float = 1.0
-## Where somebody watches: how long all rest when the first arena's episode is over.
+## In a window: the pause after an episode of the first arena.
 const REST_TICKS: int = 60
 const MEANWHILE: String = "playing without it"
 const HINT: String = "estragon: no server at %s; `estragon serve` starts one, and its policy plays"
-## Other names of numbers.
+## Second names of exports.
 const ALIASES: Dictionary[String, String] = {
 	"tag_bonus": "win_bonus",
 	"progress_reward_scale": "distance_reward_scale",
 }
 
-## The way to the server.
+## The connection to the server.
 @export var client: RLClient
 ## Whether the server plays both agents; if not, only the first.
 @export var control_all_agents: bool = true
-## Whether the server is told what its actions brought, so that it can learn.
+## Whether the server receives the results of its actions, so that it can learn.
 @export var training_mode: bool = false
-## Whether the first agent begins as the seeker; if not, the second does.
+## Whether the first agent starts as the seeker; if not, the second does.
 @export var ai_is_it: bool = true
-## How long a decision lasts.
+## Length of a decision.
 @export_range(1, 60, 1, "suffix:ticks") var step_tick_interval: int = -1:
 	get:
 		return _settings.number("step_tick_interval")
 	set(value):
 		_settings.edit("step_tick_interval", value)
-## How long an episode lasts.
+## Length of an episode.
 @export_range(0.0, 600.0, 0.1, "or_greater", "suffix:s") var time_limit_sec: float = NAN:
 	get:
 		return _settings.number("time_limit_sec")
 	set(value):
 		_settings.edit("time_limit_sec", value)
-## Whether every episode is logged into the folder trajectories.
+## Whether to log every episode into the folder `trajectories`.
 @export var log_trajectories: bool = false
-## Speak plain JSON, one agent at a time, for older Python bridges.
+## Use plain JSON, one agent per message, for older Python bridges.
 @export var legacy_act_fallback: bool = false
 
 @export_group("Rewards")
-## The reward profile of rules.json that the numbers below come from. A number that you edit stays
-## as edited whatever the profile; its revert arrow takes the profile's value again.
+## The reward profile of rules.json for the numbers below. A number that you edit keeps its value
+## whatever the profile; its revert arrow restores the profile's value.
 @export var rewards: String = "":
 	get:
 		return _settings.reward_profile()
 	set(value):
 		_settings.rewards = value
-## For every metre that the agents come nearer: to the seeker, and from the hider.
+## Reward for every metre that the agents come closer: to the seeker, and from the hider.
 @export var distance_reward_scale: float = NAN:
 	get:
 		return _settings.number("distance_reward_scale")
 	set(value):
 		_settings.edit("distance_reward_scale", value)
-## Another name of `distance_reward_scale`.
+## The same as `distance_reward_scale`.
 @export var progress_reward_scale: float = NAN:
 	get:
 		return _settings.number("distance_reward_scale")
 	set(value):
 		_settings.edit("distance_reward_scale", value)
-## To the seeker for every decision; 0 or less.
+## Reward of the seeker for every decision; 0 or less.
 @export var seeker_time_penalty: float = NAN:
 	get:
 		return _settings.number("seeker_time_penalty")
 	set(value):
 		_settings.edit("seeker_time_penalty", value)
-## To the hider for every decision.
+## Reward of the hider for every decision.
 @export var runner_survival_bonus: float = NAN:
 	get:
 		return _settings.number("runner_survival_bonus")
 	set(value):
 		_settings.edit("runner_survival_bonus", value)
-## To the seeker for a tag.
+## Reward of the seeker for a tag.
 @export var win_bonus: float = NAN:
 	get:
 		return _settings.number("win_bonus")
 	set(value):
 		_settings.edit("win_bonus", value)
-## Another name of `win_bonus`.
+## The same as `win_bonus`.
 @export var tag_bonus: float = NAN:
 	get:
 		return _settings.number("win_bonus")
 	set(value):
 		_settings.edit("win_bonus", value)
-## To the hider when the time is up.
+## Reward of the hider when the time is up.
 @export var timeout_hider_bonus: float = NAN:
 	get:
 		return _settings.number("timeout_hider_bonus")
 	set(value):
 		_settings.edit("timeout_hider_bonus", value)
-## From the seeker when the time is up.
+## Penalty of the seeker when the time is up.
 @export var timeout_seeker_penalty: float = NAN:
 	get:
 		return _settings.number("timeout_seeker_penalty")
 	set(value):
 		_settings.edit("timeout_seeker_penalty", value)
-## To the hider for every decision on high ground.
+## Reward of the hider for every decision on high ground.
 @export var high_ground_bonus: float = NAN:
 	get:
 		return _settings.number("high_ground_bonus")
 	set(value):
 		_settings.edit("high_ground_bonus", value)
-## To the seeker for a jump near the hider.
+## Reward of the seeker for a jump near the hider.
 @export var jump_near_bonus: float = NAN:
 	get:
 		return _settings.number("jump_near_bonus")
 	set(value):
 		_settings.edit("jump_near_bonus", value)
 
-## Seconds by the wall clock after which the game ends by itself; 0 for never.
+## Wall-clock seconds after which the game quits; 0 for never.
 var train_duration: float:
 	get:
 		return _settings.number("train_duration")
-## What the environment says, by the name of the export; the process's own unless set before.
+## Environment overrides by the name of the export; the process's own unless set before.
 var variables: Dictionary[String, String] = RLSettings.of_process()
-## How long an answer may take before the connection is given up.
+## How long a reply may take before the connection is closed.
 var step_timeout_sec: float = 30.0
-## Whether somebody watches, so that no frame may wait.
+## Whether the game is displayed, so that no frame may wait for the server.
 var is_watched: bool = DisplayServer.get_name() != "headless"
 
 var _settings: RLSettings = RLSettings.new()
 var _options: TagOptions
-## Bots and a person: for agents that the server does not play, and for when there is none.
+## Plays the agents that the server does not, and all of them without a server.
 var _players: TagPlayers
 var _codec: RLCodec
 var _matches: Array[TagMatch] = []
 var _controlled: Array[bool] = [true, true]
 var _session: int = 0
 var _seq: int = -1
-var _is_asked: bool = false
-var _asked_msec: int = 0
+var _is_requested: bool = false
+var _requested_msec: int = 0
 var _has_results: bool = false
-## Whether the decision that is played came from the server.
+## Whether the current decision came from the server.
 var _is_commanded: bool = false
 var _rest_ticks: int = 0
 var _started_msec: int = 0
@@ -169,7 +169,7 @@ func _property_get_revert(property: StringName) -> Variant:
 	return "" if property == &"rewards" else RLSettings.unset(ALIASES.get(property, property))
 
 
-## Read the environment and change the rules accordingly; what is wrong, or "".
+## Apply the environment to the rules; returns the problem, or "".
 func prepare(options: TagOptions, rules: TagRules) -> String:
 	_options = options
 	var problem: String = _settings.take(self, variables)
@@ -181,7 +181,7 @@ func is_wanted() -> bool:
 	return _is_expected() or _options.finds_server
 
 
-## Whether a server is to play; if not, it plays when there is one.
+## Whether a server was requested; if not, it plays if there is one.
 func _is_expected() -> bool:
 	return training_mode or _options.is_on("live")
 
@@ -200,7 +200,7 @@ func start(played: TagGame) -> String:
 	_players = TagPlayers.new()
 	add_child(_players)
 	_players.start(game)
-	# The match never asks the bodies; where nobody sees them, their physics only takes time.
+	# The match does not read the bodies; without a display their physics only costs time.
 	PhysicsServer3D.set_active(is_watched)
 	_started_msec = Time.get_ticks_msec()
 	if _options.text("server"):
@@ -212,19 +212,19 @@ func start(played: TagGame) -> String:
 
 func decide() -> bool:
 	client.poll()
-	_tell_state()
+	_show_state()
 	if _is_over():
 		return false
 	if client.state != RLClient.State.READY:
-		return _go_without()
+		return _play_without_server()
 	if _session != client.session:
 		_begin_session()
 	if _rest_ticks > 0:
 		_rest_ticks -= 1
 		return false
-	if not _is_asked:
-		_ask()
-	if not _hear():
+	if not _is_requested:
+		_request_actions()
+	if not _receive_actions():
 		return false
 	_command()
 	return true
@@ -233,14 +233,14 @@ func decide() -> bool:
 func conclude() -> void:
 	if not _is_commanded:
 		return
-	_is_asked = false
+	_is_requested = false
 	if training_mode:
 		_codec.record_results()
 		_has_results = true
 	if is_watched and _matches[0].end != TagMatch.End.GOING_ON:
 		_rest_ticks = REST_TICKS
 	elif client.state == RLClient.State.READY:
-		_ask()
+		_request_actions()
 
 
 func may_restart() -> bool:
@@ -269,7 +269,7 @@ func _hello() -> Dictionary:
 	}
 
 
-## End the game where its time is over, or where it has waited for a server in vain.
+## Quit if the time is over, or if no server was found in time.
 func _is_over() -> bool:
 	if train_duration > 0.0 and _passed_sec(_started_msec) >= train_duration:
 		print("estragon: the %s s of AI_TRAIN_DURATION are over" % train_duration)
@@ -289,8 +289,8 @@ func _is_over() -> bool:
 	return false
 
 
-## Bots and a person play; headless the game waits for a server that it was told to expect.
-func _go_without() -> bool:
+## Bots and a person play; headless, the game waits for a server that was requested.
+func _play_without_server() -> bool:
 	if not is_watched and _is_expected():
 		OS.delay_msec(IDLE_MSEC)
 		return false
@@ -301,7 +301,7 @@ func _go_without() -> bool:
 
 func _begin_session() -> void:
 	_session = client.session
-	_is_asked = false
+	_is_requested = false
 	_has_results = false
 	if client.is_binary:
 		_codec = RLBinaryCodec.new(_matches, _controlled)
@@ -309,19 +309,19 @@ func _begin_session() -> void:
 		_codec = RLJsonCodec.new(_matches, _controlled, legacy_act_fallback)
 
 
-func _ask() -> void:
+func _request_actions() -> void:
 	for index: int in _matches.size():
 		if _matches[index].end != TagMatch.End.GOING_ON:
 			game.begin_next(index)
 	_seq = (_seq + 1) & 0xFFFFFFFF
 	for message: Variant in _codec.encode_request(_seq, _has_results):
 		client.send(message)
-	_is_asked = true
-	_asked_msec = Time.get_ticks_msec()
+	_is_requested = true
+	_requested_msec = Time.get_ticks_msec()
 
 
-## Take what the server says; true when the actions are there.
-func _hear() -> bool:
+## Read the server's messages; true when the actions are complete.
+func _receive_actions() -> bool:
 	while client.wait_for_packet(0.0 if is_watched else PATIENCE_SEC):
 		if _codec.decode_reply(client.take()):
 			client.confirm()
@@ -331,7 +331,7 @@ func _hear() -> bool:
 		if _codec.error:
 			client.drop("the server said " + _codec.error)
 			return false
-	if client.state == RLClient.State.READY and _passed_sec(_asked_msec) > step_timeout_sec:
+	if client.state == RLClient.State.READY and _passed_sec(_requested_msec) > step_timeout_sec:
 		client.drop("no actions for decision %d in %s s" % [_seq, step_timeout_sec])
 	return false
 
@@ -348,13 +348,13 @@ func _action(index: int, agent: int) -> PackedFloat32Array:
 	return _players.action(index, agent)
 
 
-## Show the state of the connection; a server that nobody started is not worth a line.
-func _tell_state() -> void:
+## Show the state of the connection, unless no server was requested or found.
+func _show_state() -> void:
 	if not is_watched:
 		return
 	if not _is_expected() and client.session == 0:
 		return
-	var waited_sec: float = _passed_sec(_asked_msec) if _is_asked else 0.0
+	var waited_sec: float = _passed_sec(_requested_msec) if _is_requested else 0.0
 	game.note = client.describe("bots play" if _is_expected() else MEANWHILE)
 	if client.state == RLClient.State.READY and waited_sec > LONG_WAIT_SEC:
 		game.note = "connected: waiting for actions since %d s" % int(waited_sec)
@@ -378,7 +378,7 @@ func _on_state_changed(state: RLClient.State) -> void:
 		_print_state(is_ready)
 
 
-## A game that only looks for a server says once how to get one, then what it found and lost.
+## A game without a requested server prints once how to start one, then each change.
 func _print_state(is_ready: bool) -> void:
 	if _is_expected():
 		if not is_watched:

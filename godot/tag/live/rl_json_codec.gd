@@ -2,20 +2,20 @@ class_name RLJsonCodec
 extends RLCodec
 ## The JSON messages of docs/ws_protocol.md, for servers that know nothing else.
 ##
-## `act_batch` and `transition_batch`, or one `act` and `transition` an agent for the oldest.
+## `act_batch` and `transition_batch`, or one `act` and `transition` per agent for the oldest.
 
-## Whether each agent asks on its own, and nothing newer than that is said.
-var _one_by_one: bool = false
+## Whether to send one message per agent, the oldest form.
+var _is_single: bool = false
 var _seq: int = 0
-## The agents that the server plays, in the order in which they ask.
+## The agents that the server plays, in the order of the requests.
 var _asked: Array[Dictionary] = []
 var _answered: int = 0
 var _transitions: Array[Dictionary] = []
 
 
-func _init(matches: Array[TagMatch], controlled: Array[bool], one_by_one: bool = false) -> void:
+func _init(matches: Array[TagMatch], controlled: Array[bool], single: bool = false) -> void:
 	super(matches, controlled)
-	_one_by_one = one_by_one
+	_is_single = single
 	_actions.resize(2 * ACTION_SIZE * matches.size())
 
 
@@ -36,7 +36,7 @@ func record_results() -> void:
 			"done": game.end != TagMatch.End.GOING_ON,
 			"info": _info(asked, game),
 		}
-		if not _one_by_one:
+		if not _is_single:
 			transition.seq = _seq
 		_transitions.append(transition)
 
@@ -44,7 +44,7 @@ func record_results() -> void:
 func encode_request(seq: int, with_results: bool) -> Array:
 	var messages: Array = []
 	if with_results:
-		messages.append_array(_tell())
+		messages.append_array(_result_messages())
 	_seq = seq
 	_answered = 0
 	_asked.clear()
@@ -54,7 +54,7 @@ func encode_request(seq: int, with_results: bool) -> Array:
 			if _controlled[agent]:
 				_asked.append(_remember(arena, agent))
 				observations[name_of(arena, agent)] = _asked[-1].obs
-	if _one_by_one:
+	if _is_single:
 		for asked: Dictionary in _asked:
 			messages.append(_text({"type": "act", "obs": asked.obs}))
 	else:
@@ -67,28 +67,28 @@ func decode_reply(message: Variant) -> bool:
 	if not message is String or json.parse(message) != OK or not json.data is Dictionary:
 		error = "something that is no JSON object"
 		return false
-	var said: Dictionary = json.data
-	match said.get("type"):
+	var reply: Dictionary = json.data
+	match reply.get("type"):
 		"action":
 			if _answered < _asked.size():
-				_take(_asked[_answered], said.get("action"))
+				_take(_asked[_answered], reply.get("action"))
 				_answered += 1
 			return not error and _answered == _asked.size()
 		"action_batch":
-			return _hear_batch(said)
+			return _read_batch(reply)
 		"error":
-			error = "the server complains: %s" % said.get("error")
+			error = "the server complains: %s" % reply.get("error")
 	return false
 
 
-func _hear_batch(said: Dictionary) -> bool:
-	if int(said.get("seq", _seq)) != _seq:
-		error = "actions for decision %s instead of %d" % [said.seq, _seq]
-	elif not said.get("actions") is Dictionary:
+func _read_batch(reply: Dictionary) -> bool:
+	if int(reply.get("seq", _seq)) != _seq:
+		error = "actions for decision %s instead of %d" % [reply.seq, _seq]
+	elif not reply.get("actions") is Dictionary:
 		error = "no actions"
 	else:
 		for asked: Dictionary in _asked:
-			_take(asked, said.actions.get(name_of(asked.arena, asked.agent)))
+			_take(asked, reply.actions.get(name_of(asked.arena, asked.agent)))
 	return not error
 
 
@@ -113,8 +113,8 @@ func _remember(arena: int, agent: int) -> Dictionary:
 	}
 
 
-func _tell() -> Array:
-	if not _one_by_one:
+func _result_messages() -> Array:
+	if not _is_single:
 		return [_text({"type": "transition_batch", "transitions": _transitions})]
 	var messages: Array = []
 	for transition: Dictionary in _transitions:
@@ -122,7 +122,7 @@ func _tell() -> Array:
 	return messages
 
 
-## `progress` is how many metres an agent came nearer to what its role wants.
+## `progress` is the change of distance in metres, positive if it suits the agent's role.
 func _info(asked: Dictionary, game: TagMatch) -> Dictionary:
 	var rules: TagRules = game.rules
 	var distance: float = game.agents[0].distance_to(game.agents[1])
@@ -148,6 +148,6 @@ func _info(asked: Dictionary, game: TagMatch) -> Dictionary:
 	return info
 
 
-## Numbers to their last bit.
+## JSON with every bit of the numbers.
 func _text(message: Dictionary) -> String:
 	return JSON.stringify(message, "", false, true)

@@ -22,11 +22,11 @@ static var numbers: Dictionary[String, Array] = _all_numbers()
 ## The reward profile that was chosen, or "" for the one that the rules name.
 var rewards: String = ""
 
-## The numbers that were set, by name; all others are as in the rules.
+## Edited numbers by name; all others are as in the rules.
 var _edits: Dictionary[String, Variant] = {}
-## Which of them a variable has set.
+## Which of them were set by an environment variable.
 var _from_variables: Dictionary[String, bool] = {}
-## What is in force where nothing was set.
+## The values of what was not edited.
 var _rules: TagRules
 ## Whether the rules are those of a game that has started.
 var _is_running: bool = false
@@ -73,9 +73,9 @@ func number(name: String) -> Variant:
 	return float(rules.reward_profiles.get(profile, {}).get(name, NAN))
 
 
-## Replace a value of the rules, also by an equal one; `unset` takes the rules' own again.
+## Override a value of the rules, even with an equal one; `unset` restores the rules' own.
 ##
-## In a running game all but `step_tick_interval` count at once.
+## In a running game all but `step_tick_interval` apply immediately.
 func edit(name: String, value: Variant) -> void:
 	if is_unset(name, value):
 		_edits.erase(name)
@@ -91,7 +91,7 @@ func is_edited(name: String) -> bool:
 	return _edits.has(name)
 
 
-## The value that stands for "as in the rules"; it is never in force.
+## The value that means "as in the rules".
 static func unset(name: String) -> Variant:
 	return UNSET_INT if name in WHOLE else NAN
 
@@ -109,7 +109,7 @@ func reward_profiles() -> Array:
 	return _base().reward_profiles.keys()
 
 
-## Take the variables; an error message, or "".
+## Apply the variables; returns the problem, or "".
 func take(env: RLEnv, values: Dictionary[String, String]) -> String:
 	for name: String in values:
 		var text: String = values[name]
@@ -127,7 +127,7 @@ func take(env: RLEnv, values: Dictionary[String, String]) -> String:
 	return ""
 
 
-## Put profile and numbers into the rules, unless the command line names a profile.
+## Apply profile and numbers to the rules; a profile on the command line wins.
 func adjust(rules: TagRules, asked_rewards: String) -> String:
 	if rewards and not asked_rewards:
 		var problem: String = rules.choose_rewards(rewards)

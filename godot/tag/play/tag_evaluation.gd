@@ -1,18 +1,18 @@
 class_name TagEvaluation
 extends TagDriver
-## Matches between two players as fast as they go: `--matches=N` plays them, tells, and leaves.
+## Plays `--matches=N` matches between two players at full speed, prints the result, and quits.
 ##
-## Match number n is the first episode of an arena number n, as in Python: the same seed begins the
-## same matches. What is told is one line of JSON.
+## Match n is the first episode of arena n, as in Python: the same seed starts the same matches. The
+## result is one line of JSON.
 
 const NONE: int = -1
 
 var _pair: TagPair
 var _wanted: int
-var _begun: int = 0
+var _started: int = 0
 ## The match that is played in each arena, or NONE.
 var _numbers: Array[int] = []
-## By the number of the match: who won (0 began as seeker, 1 as hider, -1 nobody), and its length.
+## By match: who won (0 started as seeker, 1 as hider, -1 nobody), and its length.
 var _winners: PackedInt32Array = []
 var _ticks: PackedInt32Array = []
 
@@ -23,7 +23,7 @@ func start(played: TagGame) -> String:
 	_wanted = game.options.number("matches")
 	_winners.resize(_wanted)
 	_ticks.resize(_wanted)
-	# The match never asks the bodies; where nobody sees them, their physics only takes time.
+	# The match does not read the bodies; without a display their physics only costs time.
 	PhysicsServer3D.set_active(TagLook.wanted)
 	for role: String in TagPair.ROLES:
 		game.players[role] = game.options.text(role)
@@ -39,7 +39,7 @@ func decide() -> bool:
 		if _numbers[index] != NONE:
 			playing.append(game.arenas[index].game)
 	if playing.is_empty():
-		_tell()
+		_print_result()
 		game.quit()
 		return false
 	var actions: Array[PackedFloat32Array] = _pair.act_all(playing)
@@ -60,23 +60,23 @@ func conclude() -> void:
 		_begin(index)
 
 
-## The next match in an arena, if there is one left to play.
+## Start the next match in an arena, if one is left.
 func _begin(index: int) -> void:
 	_numbers[index] = NONE
-	if _begun == _wanted:
+	if _started == _wanted:
 		return
-	_numbers[index] = _begun
-	_begun += 1
+	_numbers[index] = _started
+	_started += 1
 	game.arenas[index].game.number = _numbers[index]
 	game.arenas[index].game.episode = -1
 	game.begin_next(index)
 
 
-func _tell() -> void:
+func _print_result() -> void:
 	var won: float = 0.0
 	for winner: int in _winners:
 		won += 0.5 if winner == TagMatch.NOBODY else float(winner == 0)
-	var told: Dictionary = {
+	var result: Dictionary = {
 		"seeker": game.options.text("seeker"),
 		"hider": game.options.text("hider"),
 		"seed": game.options.number("seed"),
@@ -85,4 +85,4 @@ func _tell() -> void:
 		"winners": _winners,
 		"ticks": _ticks,
 	}
-	print(JSON.stringify(told))
+	print(JSON.stringify(result))

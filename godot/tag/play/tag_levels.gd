@@ -9,7 +9,7 @@ const LIST: String = FOLDER + "/levels.json"
 var error: String = ""
 var names: PackedStringArray = []
 
-## By the name of the level: its entry in the list.
+## Entries of the list by level.
 var _entries: Dictionary[String, Dictionary] = {}
 
 
@@ -31,7 +31,7 @@ func path_of(level: String, role: String) -> String:
 	return FOLDER.path_join(_entries[level][role])
 
 
-## How far it is in the training, in words.
+## How long a level was trained, in words.
 func training_of(level: String) -> String:
 	var steps: float = _entries[level]["agent_steps"]
 	return "%.1f million steps of training" % (steps / 1e6) if steps else "no training at all"

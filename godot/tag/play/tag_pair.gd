@@ -1,8 +1,8 @@
 class_name TagPair
 extends RefCounted
-## The players of both roles, who decide for any number of matches at once.
+## The players of both roles, for any number of matches at once.
 ##
-## A player acts for whoever has its role at the moment.
+## A player acts for the agent that has its role now.
 
 const ROLES: PackedStringArray = ["seeker", "hider"]
 
@@ -20,7 +20,7 @@ func _init(options: TagOptions, rules: TagRules) -> void:
 		if TagBot.NAMES.has(spec):
 			player = TagBot.new(TagBot.NAMES[spec], rules)
 		elif spec.ends_with(".onnx"):
-			player = TagPolicy.new(options.place(role), role, rules)
+			player = TagPolicy.new(options.path(role), role, rules)
 		else:
 			player = _trained(spec, role, rules)
 		_players[role] = player
@@ -28,7 +28,7 @@ func _init(options: TagOptions, rules: TagRules) -> void:
 			error = "--%s: %s" % [role, player.error]
 
 
-## What a player does.
+## The action of a role's player.
 func act(role: String, obs: PackedFloat32Array) -> PackedFloat32Array:
 	return _players[role].act(obs)
 

@@ -30,7 +30,7 @@ func act_all(observations: Array[PackedFloat32Array]) -> Array[PackedFloat32Arra
 	return actions
 
 
-## Policies of ours say what they were made for; of others only sizes can be checked.
+## Our exports state what they were made for; of other files only the sizes can be checked.
 func _check(path: String, role: String, rules: TagRules) -> void:
 	var about: Dictionary[String, String] = _model.metadata
 	var version: String = str(rules.observation_version)

@@ -1,32 +1,32 @@
 class_name Recorder
 extends Node
-## Writes what is drawn as pictures, one for every 1/fps second of the game's time.
+## Writes the picture to PNG files, one per 1/fps second of the game's time.
 ##
-## However long drawing takes, frame k shows the game at k/fps; a replay also at the k-th of the
-## times in a file. What comes before the first frame wanted is played and not drawn, so a frame
-## is the same picture whichever was the first. A picture has its name only when it is whole.
+## However long drawing takes, frame k shows the game at k/fps, or a replay at the k-th time of a
+## file. Earlier frames than the first are played but not drawn, so that a frame looks the same
+## whichever is the first. A file gets its name only when it is complete.
 
 const NAME: String = "frame_%06d.png"
 const UNFINISHED: String = ".part"
-## Before everything that looks at the stage.
-const FIRST_OF_ALL: int = -1000
-## Pictures that may wait to be written; each is some megabytes.
-const MOST_WAITING: int = 4
+## Runs before everything that reads the stage.
+const PRIORITY: int = -1000
+## How many pictures, of some megabytes each, may wait to be written.
+const MAX_WAITING: int = 4
 const LARGEST_TIMES_BYTES: int = 64 * 1024 * 1024
 
-## Whether to record from the start; AI_RECORD=1 asks for it too.
+## Whether to record from the start; AI_RECORD=1 does the same.
 @export var enabled: bool = false
-## What is recorded, with the light, camera and HUD that show it.
+## The view to record.
 @export var view: TagView
-## Left out of the pictures.
+## Layers to hide in the recording.
 @export var hidden: Array[CanvasLayer] = []
 
-## What was asked for: the process's own, unless set before the recorder is ready.
+## The process's own options, unless set before the recorder is ready.
 var options: TagOptions
 
 var _fps: int
 var _folder: String
-## Seconds into a replay, one a frame; empty in a game that is played.
+## Seconds into a replay, one per frame; empty for a live game.
 var _times: PackedFloat64Array = []
 var _last: int = TagOptions.MOST_FRAMES
 var _next: int = 0
@@ -35,14 +35,14 @@ var _drawn: int = -1
 var _first_tick: int = -1
 var _waiting: Array[int] = []
 var _failure: String = ""
-## Held to read or write the failure: pictures are written by other threads.
+## Guards the failure: files are written by other threads.
 var _lock: Mutex = Mutex.new()
 
 
 func _ready() -> void:
 	if not options:
 		options = TagOptions.of_process()
-	process_priority = FIRST_OF_ALL
+	process_priority = PRIORITY
 	set_process(false)
 	if options.error or view.stage.arenas.is_empty():
 		return  # the stage has said so
@@ -53,7 +53,7 @@ func _ready() -> void:
 		return
 	var problem: String = _set_up()
 	if problem:
-		_give_up(problem)
+		_fail(problem)
 		return
 	set_process(true)
 	RenderingServer.frame_post_draw.connect(_on_drawn)
@@ -62,19 +62,19 @@ func _ready() -> void:
 func _process(_delta: float) -> void:
 	_drawn = -1
 	if _failure:
-		_give_up(_failure)
+		_fail(_failure)
 	elif _next > _last:
 		set_process(false)
 		_finish_writing()
 		if _failure:
-			_give_up(_failure)
+			_fail(_failure)
 		else:
 			get_tree().quit()
 	elif _times:
 		(view.stage as TagReplay).hold(_times[_next])
-		_begin_frame()
+		_start_frame()
 	elif _is_due():
-		_begin_frame()
+		_start_frame()
 	RenderingServer.render_loop_enabled = _drawn >= 0
 
 
@@ -89,12 +89,12 @@ func _get_configuration_warnings() -> PackedStringArray:
 
 func _set_up() -> String:
 	_fps = options.number("record-fps")
-	_folder = options.place("frames-to")
+	_folder = options.path("frames-to")
 	if not _folder:
 		_folder = options.data_folder("frames")
 	var stage: TagStage = view.stage
 	if stage is TagReplay:
-		var problem: String = _plan(stage as TagReplay)
+		var problem: String = _read_times(stage as TagReplay)
 		if problem:
 			return problem
 	elif options.text("times"):
@@ -107,7 +107,7 @@ func _set_up() -> String:
 	view.hud.visible = options.is_on("hud")
 	for layer: CanvasLayer in hidden:
 		layer.hide()
-	# drawing slowly slows the game down, and leaves out no frame
+	# slow drawing slows the game down instead of skipping frames
 	Engine.max_physics_steps_per_frame = ceili(float(stage.rules.ticks_per_second) / _fps)
 	return _prepare_folder()
 
@@ -125,8 +125,8 @@ func _prepare_folder() -> String:
 
 
 ## The times of a replay's frames.
-func _plan(replay: TagReplay) -> String:
-	var path: String = options.place("times")
+func _read_times(replay: TagReplay) -> String:
+	var path: String = options.path("times")
 	if not path:
 		for frame: int in ceili(replay.seconds() * _fps) + 1:
 			_times.append(float(frame) / _fps)
@@ -148,7 +148,7 @@ func _plan(replay: TagReplay) -> String:
 	return ""
 
 
-## Whether the game that is played has come to the next frame's time.
+## Whether the live game has reached the time of the next frame.
 func _is_due() -> bool:
 	if _first_tick < 0:
 		_first_tick = Engine.get_physics_frames()
@@ -156,7 +156,7 @@ func _is_due() -> bool:
 	return ticks * _fps >= _next * view.stage.rules.ticks_per_second
 
 
-func _begin_frame() -> void:
+func _start_frame() -> void:
 	var is_wanted: bool = _next >= options.number("first-frame")
 	if is_wanted and options.is_on("keep-frames"):
 		is_wanted = not FileAccess.file_exists(_path(_next))
@@ -171,12 +171,12 @@ func _on_drawn() -> void:
 	var picture: Image = get_viewport().get_texture().get_image()
 	var path: String = _path(_drawn)
 	_drawn = -1
-	if _waiting.size() >= MOST_WAITING:
+	if _waiting.size() >= MAX_WAITING:
 		WorkerThreadPool.wait_for_task_completion(_waiting.pop_front())
 	_waiting.append(WorkerThreadPool.add_task(_write.bind(picture, path)))
 
 
-## In another thread.
+## Runs in another thread.
 func _write(picture: Image, path: String) -> void:
 	picture.convert(Image.FORMAT_RGB8)
 	var unfinished: String = path + UNFINISHED
@@ -190,14 +190,14 @@ func _write(picture: Image, path: String) -> void:
 		_lock.unlock()
 
 
-## Write a file; says what is wrong, or "".
+## Write a file; returns the problem, or "".
 func _store(data: PackedByteArray, path: String) -> String:
 	var file: FileAccess = FileAccess.open(path, FileAccess.WRITE)
 	if not file:
 		return error_string(FileAccess.get_open_error())
 	file.store_buffer(data)
 	file.close()
-	# a full disk shows in nothing else
+	# nothing else reveals a full disk
 	var written: FileAccess = FileAccess.open(path, FileAccess.READ)
 	var is_whole: bool = written and written.get_length() == data.size()
 	return "" if is_whole else "the disk is full"
@@ -209,7 +209,7 @@ func _finish_writing() -> void:
 	_waiting.clear()
 
 
-func _give_up(problem: String) -> void:
+func _fail(problem: String) -> void:
 	set_process(false)
 	view.stage.quit(problem)
 

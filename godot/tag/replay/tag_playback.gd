@@ -1,12 +1,12 @@
 class_name TagPlayback
 extends RefCounted
-## A match that is not played but shown: its fields at any moment of a logged one.
+## Sets a match to any moment of a logged one.
 ##
-## At a logged tick exactly what was logged; in between, positions run along a cubic through the
+## At a logged tick, exactly what was logged. In between, positions follow a cubic through the
 ## logged positions and velocities, facing turns evenly the shorter way, and the rest is as logged
 ## before.
 
-## Nearer to a logged tick than this is that tick.
+## A time this close to a logged tick is that tick.
 const SAME_TICK: float = 0.000001
 
 var trajectory: TagTrajectoryFile
@@ -23,12 +23,12 @@ func _init(logged: TagTrajectoryFile) -> void:
 	show_at(0.0)
 
 
-## How long the match lasted.
+## Length of the match.
 func seconds() -> float:
 	return float(trajectory.last_tick()) / game.rules.ticks_per_second
 
 
-## Set the match to what it was at this second; before the first and after the last, to those.
+## Set the match to this second, limited to the logged time.
 func show_at(second: float) -> void:
 	var ticks: PackedInt64Array = trajectory.ticks
 	var at: float = clampf(second * game.rules.ticks_per_second, ticks[0], trajectory.last_tick())
@@ -82,7 +82,7 @@ func _set_between(which: int, moment: int, at: float) -> void:
 	agent.forward_z = cos(angle)
 
 
-## Along the cubic that has the logged places and velocities, never beyond either place.
+## A point of the cubic through the logged positions and velocities, never beyond either position.
 func _along(place: int, share: float, length_sec: float) -> float:
 	var numbers: PackedFloat64Array = trajectory.numbers
 	var after: int = place + 2 * TagTrajectoryFile.STRIDE
@@ -120,7 +120,7 @@ func _set_facts(which: int, moment: int) -> void:
 		agent.immune_ticks = maxi(game.rules.immunity_ticks - since, 1)
 
 
-## What they see from where they are; at a logged tick, what they were logged to see.
+## Observations from the current places; at a logged tick, the logged rays.
 func _look(moment: int, is_logged: bool) -> void:
 	for agent: TagAgent in game.agents:
 		agent.seen_tick = -1

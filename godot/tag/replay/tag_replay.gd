@@ -1,20 +1,20 @@
 class_name TagReplay
 extends TagStage
-## Logged matches shown again, both agents at the same moment, at any pace, forwards and back.
+## Shows logged matches, at any speed, forwards and backwards.
 ##
 ##   godot --path godot res://scenes/Replay.tscn -- --replay=FILE
 ##
-## FILE is a match, or a folder of them; the environment may name it too, as AI_REPLAY_PATH.
+## FILE is a match or a folder of matches; AI_REPLAY_PATH does the same.
 
-## How long the end stays in sight.
+## How long the end is shown.
 const HOLD_SEC: float = 1.5
 
-## What was asked for: the process's own, unless set before the replay is ready.
+## The process's own options, unless set before the replay is ready.
 var options: TagOptions
 var files: PackedStringArray = []
-## Which of the files is shown.
+## Index of the file that is shown.
 var file: int = 0
-## Seconds of the match to a second of the watcher.
+## Seconds of the match per second.
 var speed: float = 1.0
 var playing: bool = true
 
@@ -31,7 +31,7 @@ func _ready() -> void:
 	title = options.text("title")
 	var problem: String = options.error
 	if not problem:
-		problem = _find_files(options.place("replay"))
+		problem = _find_files(options.path("replay"))
 	if not problem:
 		problem = open(0)
 	if problem:
@@ -53,12 +53,12 @@ func second() -> float:
 	return _second
 
 
-## How long there is something to see.
+## Length of the match and its end.
 func seconds() -> float:
 	return _playback.seconds() + HOLD_SEC
 
 
-## Show another file from its beginning; says what is wrong with it, or "".
+## Show another file from the start; returns the problem, or "".
 func open(which: int) -> String:
 	var trajectory: TagTrajectoryFile = TagTrajectoryFile.read(files[which])
 	if trajectory.error:
@@ -78,7 +78,7 @@ func open(which: int) -> String:
 	return ""
 
 
-## Go on to the next file, or by -1 back to the one before; where there is none, stay.
+## Show the next file, or with -1 the previous one, if there is one.
 func turn(by: int) -> void:
 	if file + by < 0 or file + by >= files.size():
 		return
@@ -87,7 +87,7 @@ func turn(by: int) -> void:
 		printerr("estragon: " + problem)
 
 
-## From the beginning.
+## Play from the start.
 func restart() -> void:
 	seek(0.0)
 	_shown_second = 0.0
@@ -96,18 +96,18 @@ func restart() -> void:
 	episode_began.emit(0, _playback.game)
 
 
-## Show this second of the match from the next frame on.
+## Move to this second of the match.
 func seek(to_second: float) -> void:
 	_second = clampf(to_second, 0.0, seconds())
 
 
-## Hold the match at this second, which may be long after its end.
+## Pause at this second, which may be after the end.
 func hold(at_second: float) -> void:
 	playing = false
 	_second = at_second
 
 
-## Hold the match and go on by whole ticks, or back.
+## Pause and move by whole ticks.
 func step(ticks: int) -> void:
 	playing = false
 	var tick: int = roundi(_second * rules.ticks_per_second)

@@ -1,10 +1,10 @@
 class_name TagDecimal
 extends RefCounted
-## Decimal text read as the nearest double; Godot's own reading is off in the last bits.
+## Parses decimal text as the nearest double; Godot's own parser is off in the last bits.
 
-## A whole number of so many digits fits into 63 bits.
+## An integer of this many digits fits into 63 bits.
 const MOST_DIGITS: int = 18
-## The largest power of ten that is a double.
+## The largest power of ten that a double represents exactly.
 const EXACT_POWER: int = 22
 ## Splits a double into two halves whose products are exact.
 const SPLITTER: float = 134217729.0

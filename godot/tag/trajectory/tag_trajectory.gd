@@ -1,6 +1,6 @@
 class_name TagTrajectory
 extends RefCounted
-## The log of one match while it is played: a line of JSON a record, numbers to their last bit.
+## The log of one match: one line of JSON per record, with every bit of the numbers.
 ##
 ## docs/trajectory_rendering.md describes the records.
 
@@ -9,7 +9,7 @@ const NAMES: Array[String] = ["Agent1", "Agent2"]
 const REASONS: Dictionary[TagMatch.End, String] = {
 	TagMatch.End.TAGGED: "tag", TagMatch.End.TIMED_OUT: "timeout"
 }
-## An overlap above rounding; agents keep a millimetre from everything solid.
+## Smallest overlap that is not rounding; agents stay a millimetre away from everything solid.
 const DEEPEST_M: float = 0.000001
 
 var game: TagMatch
@@ -17,19 +17,19 @@ var lines: PackedStringArray = []
 
 var _tick: int = 0
 var _seeker: int = 0
-## How long each agent was "it" at the last look.
+## How long each agent was "it" at the last record.
 var _it_ticks: Array[int] = [0, 0]
 
 
-## Begin with a match that has just begun.
+## Log a match that has just started.
 func _init(begun: TagMatch, players: Dictionary[String, String]) -> void:
 	game = begun
 	_write(_start(players))
-	look()
+	record_decision()
 
 
-## Log what came of a decision.
-func look() -> void:
+## Log the result of a decision.
+func record_decision() -> void:
 	_write_tags()
 	if game.end == TagMatch.End.TIMED_OUT:
 		_write(_happened("timeout", game.tick))
@@ -53,7 +53,7 @@ func is_over() -> bool:
 	return game.end != TagMatch.End.GOING_ON
 
 
-## What is impossible about where an agent is, or "".
+## What is impossible about an agent's position, or "".
 static func anomaly(agent: TagAgent, played: TagMatch) -> String:
 	for value: float in agent.numbers():
 		if not is_finite(value):
@@ -123,7 +123,7 @@ func _write_tags() -> void:
 	if game.tick == 0:
 		return
 	if game.seeker != _seeker:
-		# who was "it" before counted ticks as "it" until the tag
+		# the previous seeker's ticks as "it" end at the tag
 		tick = _tick + game.agents[attacker].it_ticks - _it_ticks[attacker]
 	elif game.end != TagMatch.End.TAGGED:
 		return
@@ -167,7 +167,7 @@ func _seconds(tick: int) -> float:
 	return float(tick) / game.rules.ticks_per_second
 
 
-## Numbers for JSON, which has none that are not finite.
+## Numbers for JSON, which has no NaN and no infinity.
 func _numbers(values: PackedFloat64Array) -> Array:
 	var numbers: Array = []
 	for value: float in values:

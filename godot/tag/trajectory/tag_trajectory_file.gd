@@ -4,12 +4,12 @@ extends RefCounted
 
 ## Numbers of an agent at a moment, in `numbers`.
 enum Part { X, Y, Z, VELOCITY_X, VELOCITY_Y, VELOCITY_Z, FORWARD_X, FORWARD_Z }
-## What is so of an agent at a moment, in `facts`.
+## Flags of an agent at a moment, in `facts`.
 enum Fact { IS_IT = 1, ON_FLOOR = 2, IMMUNE = 4, SEES = 8, HAS_RAYS = 16 }
 
 const STRIDE: int = 8
 const LARGEST_BYTES: int = 256 * 1024 * 1024
-## Slower than this, the way an agent moves does not say where it faces.
+## Below this speed, the direction of motion is not the facing.
 const STANDING_MPS: float = 0.001
 
 var path: String
@@ -19,13 +19,13 @@ var start: TagTrajectoryStart
 ## The agents' names; everywhere else an agent is 0 or 1.
 var names: PackedStringArray = []
 var first_seeker: int = 0
-## When something is known: ticks since the match began.
+## The logged ticks, counted from the start of the match.
 var ticks: PackedInt64Array = []
-## For each tick, STRIDE numbers of the one agent and then of the other.
+## For each tick, STRIDE numbers of the first agent, then of the second.
 var numbers: PackedFloat64Array = []
-## For each tick, a sum of Facts of the one agent and then of the other.
+## For each tick, the flags of the first agent, then of the second.
 var facts: PackedByteArray = []
-## For each tick and agent: how far each ray reaches, m, and what it meets (1 solid, 2 agent).
+## For each tick and agent: length of each ray in m, and what it hits (1 solid, 2 agent).
 var reaches: PackedFloat64Array = []
 var kinds: PackedByteArray = []
 var tag_ticks: PackedInt64Array = []
@@ -33,15 +33,15 @@ var end: TagMatch.End = TagMatch.End.GOING_ON
 var winner: int = TagMatch.NOBODY
 
 var _timed_out: bool = false
-## The second of the first step, in logs without ticks.
+## Time of the first step in seconds, for logs without ticks.
 var _first_ts: float = NAN
-## Which agents are known at the last of `ticks`.
+## Which agents have a record at the last of `ticks`.
 var _known: Array[bool] = [true, true]
-## Finds a list of numbers as it is written: JSON.parse is not exact.
+## Finds the text of lists of numbers: JSON.parse is not exact.
 var _lists: RegEx = RegEx.create_from_string('"(pos|vel|forward)"\\s*:\\s*\\[([^\\[\\]]*)\\]')
 
 
-## Read a file; `error` of what comes back says if that is of no use.
+## Read a file; `error` says what is wrong with it.
 static func read(file: String) -> TagTrajectoryFile:
 	var trajectory: TagTrajectoryFile = TagTrajectoryFile.new()
 	trajectory.path = file
@@ -160,7 +160,7 @@ func _take_numbers(record: Dictionary, line: String, place: int) -> String:
 	return ""
 
 
-## Where the records of a tick go; each agent has one.
+## Add a tick; each agent has one record for it.
 func _make_room(tick: int, agent: int) -> String:
 	if not ticks.is_empty() and tick < last_tick():
 		return "tick %d comes after tick %d" % [tick, last_tick()]
@@ -179,7 +179,7 @@ func _make_room(tick: int, agent: int) -> String:
 	return ""
 
 
-## Store numbers, exact from their text where that is the text of these numbers.
+## Store numbers, from their exact text if it belongs to them.
 func _put(place: int, values: Array, text: String) -> void:
 	var texts: PackedStringArray = text.split(",")
 	for index: int in values.size():
@@ -190,7 +190,7 @@ func _put(place: int, values: Array, text: String) -> void:
 				numbers[place + index] = exact
 
 
-## Facing for logs that do not tell it: the way the agent moves, or as before.
+## Facing for logs without it: the direction of motion, or as before.
 func _face(place: int) -> void:
 	var x: float = numbers[place + Part.VELOCITY_X]
 	var z: float = numbers[place + Part.VELOCITY_Z]
@@ -229,14 +229,14 @@ func _take_facts(record: Dictionary, place: int) -> String:
 	return ""
 
 
-## Which agent that is; where the first record names none, the first two steps do.
+## Index of an agent; if the first record has no names, the first two steps name the agents.
 func _index_of(name: Variant) -> int:
 	if names.size() < 2 and name is String and not name in names:
 		names.append(name)
 	return names.find(str(name))
 
 
-## A record's tick; without one, counted from the first step's second.
+## Tick of a record; without one, counted from the time of the first step.
 func _tick_of(record: Dictionary) -> int:
 	if _is_number(record.get("tick")):
 		return int(record.tick)

@@ -1,12 +1,12 @@
 class_name TagTrajectoryLog
 extends RefCounted
-## Logs the matches of a stage: a file for each, written whole when the match is over.
+## Logs the matches of a stage: one file per match, written at its end.
 ##
-## A match that is broken off leaves none.
+## An interrupted match leaves no file.
 
 var _folder: String
 var _players: Dictionary[String, String]
-## The log of the match in each arena, by the number of the arena.
+## The log of the match in each arena, by its index.
 var _open: Dictionary[int, TagTrajectory] = {}
 
 
@@ -15,7 +15,7 @@ func _init(folder: String, players: Dictionary[String, String]) -> void:
 	_players = players
 
 
-## Make the folder; returns what is wrong with it, or "".
+## Create the folder; returns the problem, or "".
 func prepare() -> String:
 	var problem: Error = DirAccess.make_dir_recursive_absolute(_folder)
 	var folder: DirAccess = DirAccess.open(_folder)
@@ -28,12 +28,12 @@ func begin(arena: int, game: TagMatch) -> void:
 	_open[arena] = TagTrajectory.new(game, _players)
 
 
-## Log what came of a decision.
-func look(arena: int) -> void:
+## Log the result of a decision.
+func record(arena: int) -> void:
 	var trajectory: TagTrajectory = _open.get(arena)
 	if not trajectory:
 		return
-	trajectory.look()
+	trajectory.record_decision()
 	if trajectory.is_over():
 		_open.erase(arena)
 		_save(trajectory)
@@ -55,7 +55,7 @@ func _save(trajectory: TagTrajectory) -> void:
 		printerr("estragon: cannot write %s: %s" % [path, error_string(failed)])
 
 
-## A name that no file has; with a number where the first one is taken.
+## A path that does not exist yet, with a number if the first one does.
 func _free_path(game: TagMatch) -> String:
 	var now: Dictionary = Time.get_datetime_dict_from_system()
 	var day: String = "%04d%02d%02d" % [now.year, now.month, now.day]

@@ -1,9 +1,9 @@
 class_name TagTrajectoryStart
 extends RefCounted
-## The first record of a logged match: who plays, by which rules, among which boxes.
+## The first record of a logged match: players, rules and layout.
 
 const FORMAT: int = 1
-## Where in rules.json a number of the record belongs, and the most it may be.
+## Where a number of the record belongs in rules.json, and its maximum.
 const PLACES: Dictionary[String, Array] = {
 	"agent_size_m": ["agent", "size_m", 100.0],
 	"ticks_per_second": ["physics", "ticks_per_second", 1000.0],
@@ -22,17 +22,17 @@ const LARGEST_ARENA_M: float = 1000.0
 var error: String = ""
 var rules: TagRules
 var layout: TagLayout
-## Their names; none where the record does not say.
+## The agents' names; empty if the record has none.
 var agents: PackedStringArray = []
 var players: Dictionary[String, String] = {"seeker": "", "hider": ""}
-## The name of who begins as the seeker, where the record says.
+## The name of the agent that starts as the seeker, if the record has it.
 var seeker: String = ""
 var episode: int = 0
 var arena: int = 0
 var seed_value: int = 0
 
 
-## Read the record; what it does not say is as in the game's own rules.
+## Read the record; what it lacks is taken from rules.json.
 static func of(record: Dictionary) -> TagTrajectoryStart:
 	var start: TagTrajectoryStart = TagTrajectoryStart.new()
 	start.error = start._take(record)
@@ -80,7 +80,7 @@ func _take_rules(record: Dictionary) -> String:
 	return rules.error
 
 
-## Put numbers of a record where rules.json has them.
+## Copy numbers of a record to their places in the rules.
 func _move_numbers(record: Dictionary, places: Dictionary[String, Array], data: Variant) -> String:
 	for key: String in places:
 		if not record.has(key):

@@ -1,5 +1,6 @@
 """`estragon export tag`: a run or policy files as `.onnx` files, or one line that says why not."""
 
+import contextlib
 import json
 import sys
 from functools import partial
@@ -9,6 +10,7 @@ import pytest
 
 from estragon.cli import main
 from estragon.commands.play import level_names
+from estragon.onnx.engines import GodotRuntime
 from estragon.onnx.tag_export import LEVELS, MANIFEST
 from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.ladder import Ladder
@@ -44,6 +46,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture
+def shared_godot(godot_runtime: GodotRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands use the Godot process of all tests instead of starting one."""
+    monkeypatch.setattr(
+        "estragon.onnx.tag_export.GodotRuntime", lambda: contextlib.nullcontext(godot_runtime)
+    )
+
+
 def test_a_run_becomes_two_checked_files(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +75,7 @@ def test_a_run_becomes_two_checked_files(
         assert (policy_in(path, rules).weights[0][0] == trained.weights[0][0]).all()
 
 
+@pytest.mark.usefixtures("shared_godot")
 def test_all_levels_and_their_list(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +90,7 @@ def test_all_levels_and_their_list(
             assert int(about["agent_steps"]) == level["agent_steps"]
 
 
+@pytest.mark.usefixtures("shared_godot")
 def test_the_files_of_a_policy_that_plays_both_roles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +150,7 @@ def test_without_the_extra_one_line_says_what_to_install(
     assert error.count("\n") == 1
 
 
+@pytest.mark.usefixtures("shared_godot")
 def test_a_model_that_acts_otherwise_is_not_put_in_place(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

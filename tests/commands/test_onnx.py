@@ -1,7 +1,7 @@
 """`estragon onnx run` and `estragon onnx compare`."""
 
+import contextlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from estragon.cli import main
 from estragon.onnx.compare import random_inputs
-from estragon.onnx.engines import Port
+from estragon.onnx.engines import GodotRuntime, Port
 from tests.onnx.networks import export
 
 
@@ -30,6 +30,15 @@ def inputs(policy: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def shared_godot(godot_runtime: GodotRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands use the Godot process of all tests instead of starting one."""
+    monkeypatch.setattr(
+        "estragon.onnx.compare.GodotRuntime", lambda: contextlib.nullcontext(godot_runtime)
+    )
+
+
+@pytest.mark.usefixtures("shared_godot")
 def test_both_engines_print_the_same(
     policy: Path, inputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +62,7 @@ def test_compare_prints_one_object(policy: Path, capsys: pytest.CaptureFixture[s
     assert 0.0 <= found["max_abs_error"] < 1e-5
 
 
+@pytest.mark.usefixtures("shared_godot")
 def test_compare_fails_above_the_tolerance(
     policy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,6 +102,7 @@ def test_a_missing_model_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no file none.onnx" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("shared_godot")
 def test_a_model_that_cannot_run_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,18 +119,12 @@ def test_a_model_that_cannot_run_is_said(
     assert 'the operator Det "area" cannot be run' in capsys.readouterr().err
 
 
-def test_without_the_extra_one_line_says_what_to_install(policy: Path) -> None:
-    script = f"""
-import sys
-sys.modules["onnxruntime"] = None
-from estragon.cli import main
-sys.exit(main(["onnx", "compare", {str(policy)!r}]))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr == (
+def test_without_the_extra_one_line_says_what_to_install(
+    policy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert main(["onnx", "compare", str(policy)]) == 2
+    assert capsys.readouterr().err == (
         "estragon: 'estragon onnx compare' needs onnxruntime; run: pip install 'estragon[onnx]'\n"
     )
 

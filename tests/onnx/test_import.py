@@ -2,12 +2,12 @@
 
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
-from estragon.godot.project import import_project
 from estragon.support import paths
 from tests.onnx.networks import export
 
@@ -65,9 +65,21 @@ export_path="game.pck"
 """
 
 
+class Imported(NamedTuple):
+    project: Path
+    lines: list[str]
+    """What Godot printed."""
+
+
+def run(folder: Path, *words: str | Path) -> list[str]:
+    with GodotProcess(["--headless", *words], folder=folder, godot=require_godot()) as process:
+        process.wait("its end", TIMEOUT_SEC)
+        return process.lines()
+
+
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A game with the addon, a policy of two files, and nothing else."""
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+    """A game with the addon, a policy of two files, a damaged one, and nothing else."""
     folder = tmp_path_factory.mktemp("game")
     shutil.copytree(paths.godot_project() / ADDON, folder / ADDON)
     files = {
@@ -80,35 +92,31 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(text)
     (folder / "policies").mkdir()
     export("gru", folder / "policies" / "policy.onnx", dynamo=False, opset=13)
-    return import_project(folder)
-
-
-def run(folder: Path, *words: str | Path) -> list[str]:
-    with GodotProcess(["--headless", *words], folder=folder, godot=require_godot()) as process:
-        process.wait("its end", TIMEOUT_SEC)
-        return process.lines()
+    damaged = folder / "policies" / "damaged.onnx"
+    damaged.write_bytes(b"\x0a\xff\xff")
+    lines = run(tmp_path_factory.mktemp("log"), "--path", folder, "--import")
+    damaged.unlink()
+    damaged.with_suffix(".onnx.import").unlink(missing_ok=True)
+    return Imported(folder, lines)
 
 
 @pytest.mark.slow
-def test_a_model_is_imported_and_plays(project: Path, tmp_path: Path) -> None:
-    assert (project / "policies" / "policy.onnx.import").is_file()
-    lines = run(tmp_path, "--path", project)
+def test_a_model_is_imported_and_plays(imported: Imported, tmp_path: Path) -> None:
+    assert (imported.project / "policies" / "policy.onnx.import").is_file()
+    lines = run(tmp_path, "--path", imported.project)
     assert any(line.startswith("played true raw true same true") for line in lines), lines
 
 
 @pytest.mark.slow
-def test_an_exported_game_plays_with_it(project: Path, tmp_path: Path) -> None:
+def test_an_exported_game_plays_with_it(imported: Imported, tmp_path: Path) -> None:
     pack = tmp_path / "game.pck"
-    said = run(tmp_path, "--path", project, "--export-pack", "Linux", pack)
+    said = run(tmp_path, "--path", imported.project, "--export-pack", "Linux", pack)
     assert pack.is_file(), said
     lines = run(tmp_path, "--main-pack", pack)
     assert any(line.startswith("played true raw false same true") for line in lines), lines
 
 
 @pytest.mark.slow
-def test_a_damaged_model_is_not_imported(project: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "game"
-    shutil.copytree(project, copy)
-    (copy / "policies" / "policy.onnx").write_bytes(b"\x0a\xff\xff")
-    lines = run(tmp_path, "--path", copy, "--import")
-    assert any("policy.onnx: a number is cut off" in line for line in lines), lines
+def test_a_damaged_model_is_not_imported(imported: Imported) -> None:
+    said = [line for line in imported.lines if "damaged.onnx: a number is cut off" in line]
+    assert said, imported.lines

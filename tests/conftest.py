@@ -36,7 +36,7 @@ LONGEST_FIRST = (
     "test_bench.py",
     "test_godot_suite.py",
     "test_film.py",
-    "test_lost_games.py",
+    "test_pool.py",
 )
 """Files that take a minute or more: begun last, one would go on when all others are done."""
 

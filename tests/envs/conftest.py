@@ -1,6 +1,7 @@
 """Games that are programs of their own, to be given as `env_path`."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,14 @@ def program(folder: Path, name: str) -> Path:
 def counter(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
     """The counter game of the addon's tests with the addon in it, in a folder with a space."""
     return staged("counter", games_of_this_run(tmp_path_factory))
+
+
+@pytest.fixture
+def one_torch_thread() -> Iterator[None]:
+    """Threads of torch only wait for each other where layers are small."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

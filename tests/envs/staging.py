@@ -1,5 +1,8 @@
-"""What the counter game must answer, worked out beside it."""
+"""What the counter game must answer, worked out beside it; processes and ports."""
 
+import socket
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,3 +44,27 @@ def flat(action: Any, order: tuple[str, ...] = ()) -> list[float]:
     if isinstance(action, dict):
         return [float(number) for key in order for number in np.ravel(action[key])]
     return [float(number) for number in np.ravel(action)]
+
+
+def pids(env: Any) -> list[int]:
+    return [game.process.pid for game in env._pool.games if game.process is not None]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def assert_gone(numbers: list[int], within_sec: float = 5.0) -> None:
+    deadline = time.monotonic() + within_sec
+    while any(map(is_running, numbers)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(map(is_running, numbers))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

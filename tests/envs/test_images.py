@@ -18,7 +18,7 @@ from estragon.godot.find import engine_folder
 from estragon.godot.process import GodotError
 from tests.envs.conftest import program
 from tests.envs.exporting import can_export, export_game, export_pack
-from tests.envs.test_lost_games import pids
+from tests.envs.staging import pids
 from tests.godot.addon.peer import games_of_this_run, staged
 from tests.godot.staging import write_program
 
@@ -137,6 +137,7 @@ def test_it_is_probed(lookout: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert not [line for line in found["warnings"] if "no episode ended" not in line]
 
 
+@pytest.mark.prove  # with images that are made up: tests/trainers/sb3/test_training.py
 def test_it_is_learned_with_a_picture_network(
     lookout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,8 +31,7 @@ from estragon.support import paths
 from estragon.support.errors import UserError
 from tests.envs.exporting import can_export, environment, export_game
 from tests.envs.peers.counter import seed_of
-from tests.envs.test_faults import free_port
-from tests.envs.test_lost_games import assert_gone, is_running, pids
+from tests.envs.staging import assert_gone, free_port, is_running, pids
 from tests.prove import Recorder
 
 SEED = 5
@@ -303,6 +302,7 @@ def test_the_client_of_godot_rl_agents_trains(godot: Path, tmp_path: Path, scene
     game.write_text(f'#!/bin/sh\nexec "{godot}" --path "{project}" "{scene}" "$@"\n')
     game.chmod(0o755)
     words = [str(incumbent_python()), "-c", INCUMBENT, str(game), str(free_port())]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "episodes 4 agents" in done.stdout, done.stdout

@@ -19,6 +19,7 @@ from tests.envs.peers.counter import seed_of
 from tests.envs.staging import Expected, flat
 
 SEED = 7
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["new", "old"])

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import DictRolloutBuffer
 
@@ -39,6 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ],
 )
 def test_it_trains(game: str, addon: Path, tmp_path: Path, godot: Path) -> None:
+    torch.set_num_threads(1)
     project = tmp_path / game
     shutil.copytree(GAMES / game, project, ignore=shutil.ignore_patterns(".godot"))
     shutil.copytree(addon, project / "addons" / "godot_rl_agents")

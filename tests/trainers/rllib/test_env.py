@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from estragon.support.errors import UserError
 from estragon.trainers.rllib.env import GameEnv, flat_space, flatten
-from tests.envs.test_lost_games import pids
+from tests.envs.staging import pids
 from tests.trainers.conftest import Game
 
 pytestmark = pytest.mark.filterwarnings("ignore")

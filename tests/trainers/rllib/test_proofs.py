@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from estragon.support import paths
-from tests.envs.test_lost_games import assert_gone
+from tests.envs.staging import assert_gone
 from tests.prove import Recorder, run_folder
 from tests.trainers.rllib.cluster import cluster, env_runners, games_of
 

@@ -13,7 +13,7 @@ import pytest
 from estragon.cli import main
 from estragon.support import paths
 from estragon.trainers.metrics import mean
-from tests.envs.test_lost_games import assert_gone
+from tests.envs.staging import assert_gone
 from tests.trainers.rllib.cluster import env_runners, games_of
 from tests.trainers.rllib.staging import manifest, run_folder
 from tests.trainers.staging import read_metrics

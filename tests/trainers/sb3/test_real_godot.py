@@ -11,7 +11,7 @@ import pytest
 
 from estragon.support import paths
 from estragon.trainers.metrics import mean
-from tests.envs.test_lost_games import assert_gone
+from tests.envs.staging import assert_gone
 from tests.trainers.sb3.staging import manifest, model_path, train
 
 ORCHARD = ["--scene", "res://examples/orchard/orchard.tscn"]

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,28 +16,10 @@ from estragon.envs import GodotEnv, GodotMultiAgentEnv, GodotParallelEnv
 from estragon.envs.sb3_env import GodotVecEnv
 from estragon.godot.process import GodotError
 from tests.envs.peers.counter import seed_of
+from tests.envs.staging import assert_gone, is_running, pids
 
 STILL = np.zeros((4, 2), np.float32)
 TWO: dict[str, Any] = {"n_parallel": 2, "key": "obs"}
-
-
-def pids(env: Any) -> list[int]:
-    return [game.process.pid for game in env._pool.games if game.process is not None]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
-def assert_gone(numbers: list[int], within_sec: float = 5.0) -> None:
-    deadline = time.monotonic() + within_sec
-    while any(map(is_running, numbers)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not any(map(is_running, numbers))
 
 
 def test_a_killed_game_ends_its_agents_episodes_and_goes_on(new_game: Path) -> None:

@@ -1,4 +1,4 @@
-"""All agents of all games as a Gymnasium VectorEnv, with every number known in advance."""
+"""`GodotEnv` and `GodotSingleEnv` on games in which every number is known in advance."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, VectorEnv
+from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
 
-from estragon.envs.gymnasium_env import GodotEnv, add_columns
+from estragon.envs.gymnasium_env import GodotEnv, GodotSingleEnv, add_columns
 from estragon.envs.spaces import ActionCodec, read_spaces
 from estragon.support.errors import UserError
 from tests.envs.peers.counter import ACTIONS, Agent, action_space, seed_of
 from tests.envs.staging import Expected, flat
 
 SEED = 7
+ONE = {"agents": 1}
 
 
 @pytest.fixture
@@ -260,3 +263,35 @@ def test_a_closed_environment_says_so(new_game: Path) -> None:
     env.close()
     with pytest.raises(UserError, match="closed"):
         env.step(np.zeros((2, 2), np.float32))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["box", "discrete", "multi", "mixed", "image"])
+def test_it_passes_the_checkers_of_gymnasium_and_sb3(new_game: Path, kind: str) -> None:
+    with closing(GodotSingleEnv(new_game, arguments=ONE | {"kind": kind})) as env:
+        check_env(env, skip_render_check=True)
+        if kind != "mixed":  # SB3 has no dict actions
+            check_env_of_sb3(env)
+
+
+def test_reset_after_an_end_shows_the_episode_that_has_begun(new_game: Path) -> None:
+    with closing(GodotSingleEnv(new_game, key="obs", arguments=ONE)) as env:
+        _, info = env.reset(seed=4)
+        assert info == {"seed": seed_of(4, 0, 0)}
+        still = np.zeros(2, np.float32)
+        for count in (1, 2, 3):
+            seen, reward, terminated, truncated, info = env.step(still)
+            assert (reward, terminated, truncated) == (count, count == 3, False)
+            assert seen[:3].tolist() == [0, count, 0]
+        assert info == {"ended_by": "end"}
+        seen, info = env.reset()
+        assert seen[:3].tolist() == [0, 0, 1]
+        assert info == {"seed": seed_of(4, 0, 1)}
+        env.step(still)
+        seen, _ = env.reset()
+        assert seen[:3].tolist() == [0, 0, 2]
+
+
+def test_several_agents_are_another_environments_business(new_game: Path) -> None:
+    with pytest.raises(UserError, match="GodotEnv"):
+        GodotSingleEnv(new_game)

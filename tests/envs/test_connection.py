@@ -15,13 +15,9 @@ import pytest
 from estragon.envs import GodotEnv
 from estragon.godot.process import GodotError
 from estragon.support.errors import UserError
+from tests.envs.staging import free_port
 
 STILL = np.zeros((2, 2), np.float32)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def play(path: Path, fault: str, at: int = 2, **options: Any) -> None:

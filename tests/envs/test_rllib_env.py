@@ -10,6 +10,8 @@ import ray
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
+import estragon.godot
+from estragon import envs
 from estragon.envs import GodotMultiAgentEnv, policy_of
 from tests.envs.peers.counter import seed_of
 from tests.envs.staging import Expected, flat
@@ -40,6 +42,11 @@ def test_every_number_is_as_it_must_be(new_game: Path, old_game: Path, old: bool
                 shown = each["next"] if each["last"] is None else each["last"]
                 assert np.allclose(seen[name], shown, atol=1e-5)
             assert (terminated["__all__"] or truncated["__all__"]) == (count == 4)
+
+
+def test_all_environments_are_public_under_both_packages() -> None:
+    for name in envs.__all__:
+        assert getattr(estragon.godot, name) is getattr(envs, name)
 
 
 def test_the_check_of_rllib(new_game: Path) -> None:

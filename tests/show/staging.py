@@ -2,8 +2,10 @@
 
 import re
 import subprocess
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +45,22 @@ def filmed(match: Trajectory, fps: int = FPS) -> Motion:
     end = float(match.seconds[-1])
     frames = int(np.ceil(end * fps - 1e-9)) + 1
     return motion_of(match, np.minimum(np.arange(frames) / fps, end).tolist())
+
+
+class InlineExecutor:
+    """Stands in for a pool of processes, and works in this one: starting others takes long."""
+
+    def __init__(self, _count: int, _context: object, _start: object, arguments: Any) -> None:
+        prepare, given = arguments
+        prepare(*given)
+
+    def submit(self, work: Callable[[Any], Any], item: object) -> "Future[Any]":
+        future: Future[Any] = Future()
+        future.set_result(work(item))
+        return future
+
+    def shutdown(self, *, cancel_futures: bool) -> None:
+        assert cancel_futures
 
 
 class Footage(NamedTuple):

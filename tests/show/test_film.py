@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from estragon.show import film
+from estragon.show import film, film_renderers
 from estragon.show.film import Made, film_key, make_film
 from estragon.show.film_plan import Choice, RoleCurve, RunFacts, StageFacts, chosen_text, verdict_of
 from estragon.show.film_renderers import Shot, TopDownRenderer, save_frame
@@ -19,7 +19,7 @@ from estragon.support.errors import UserError
 from estragon.support.files import locked
 from estragon.support.progress import Progress
 from estragon.tag.bots import Bot
-from tests.show.staging import footage, played, playground, short_rules
+from tests.show.staging import InlineExecutor, footage, played, playground, short_rules
 
 QUALITY = Quality((192, 108), 10)
 
@@ -30,6 +30,7 @@ def few_matches(monkeypatch: pytest.MonkeyPatch) -> None:
         return find_match(*players, **game, matches=4)  # type: ignore[arg-type]
 
     monkeypatch.setattr(film, "find_match", find_fast)
+    monkeypatch.setattr(film_renderers, "ProcessPoolExecutor", InlineExecutor)
 
 
 def filmed(rule_set: str = "seek") -> FilmedRun:

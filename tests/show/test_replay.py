@@ -122,8 +122,6 @@ def test_every_logged_tick_and_the_way_between(
     ("text", "says"),
     [
         (None, "cannot be read: File not found"),
-        ("garbage\n", "line 1: not valid JSON"),
-        ('{"type": "episode_start", "layout": 7}\n', "line 1: layout has no list of boxes"),
         ('{"type": "episode_start", "eyes": {"rays": 1e9}}\n', "line 1: rays: expected a number"),
     ],
 )

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from estragon.show.charts.data import Axis, Kind, Points, Source
 from estragon.show.charts.figure import (
     INK,
+    ChartFigure,
     EndLabel,
     is_lowest,
     label_axes,
@@ -155,7 +155,7 @@ class _Stroke(NamedTuple):
     line: Line
 
 
-def draw_chart(chart: Chart, kinds: Sequence[Kind], axis: Axis) -> Figure | None:
+def draw_chart(chart: Chart, kinds: Sequence[Kind], axis: Axis) -> ChartFigure | None:
     """The figure; None where the runs have no numbers for it.
 
     One kind of run is drawn in the chart's own colours, several in a colour each.
@@ -176,7 +176,6 @@ def draw_chart(chart: Chart, kinds: Sequence[Kind], axis: Axis) -> Figure | None
     figure, panels = new_figure(
         chart.title, subtitle, len(contents), legend=legend, legend_below=comparing
     )
-    labels: dict[Axes, list[EndLabel]] = {}
     for axes, (panel, strokes), limit in zip(panels, contents, limits, strict=True):
         axes.xaxis.set_major_formatter(axis.format)
         if panel.zero:
@@ -190,14 +189,14 @@ def draw_chart(chart: Chart, kinds: Sequence[Kind], axis: Axis) -> Figure | None
         farthest = max(float(stroke.curve.x.max()) for stroke in strokes)
         if farthest > 0.0:
             axes.set_xlim(0.0, farthest)
-        labels[axes] = [
+        labels = [
             EndLabel(
                 float(curve.y[-1]), line.label, colour, opacity=0.6 if line.background else 1.0
             )
             for curve, colour, line in strokes
             if line.label and not legend
         ]
-    label_ends(figure, labels)
+        label_ends(figure, axes, labels)
     return figure
 
 

@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 
 from estragon.show.canvas import HIDER, SEEKER
 from estragon.show.charts.chart import check_kinds, draw_chart
 from estragon.show.charts.data import CrossPlay, Run, common_axis, group_runs, read_run
 from estragon.show.charts.definitions import all_charts
-from estragon.show.charts.figure import FAINT, INK, encode_figure, new_figure
+from estragon.show.charts.figure import FAINT, INK, ChartFigure, encode_figure, new_figure
 from estragon.show.charts.occupancy import draw_occupancy, occupancy_of_logs, occupancy_of_run
 from estragon.support.errors import UserError
 from estragon.support.files import write_whole
@@ -25,7 +24,7 @@ WINS = LinearSegmentedColormap.from_list("wins", [HIDER, "#f7f5f0", SEEKER])
 class Figures(NamedTuple):
     """Charts that are not written yet."""
 
-    figures: dict[str, Figure]
+    figures: dict[str, ChartFigure]
     """By the name of the file."""
     missing: dict[str, str]
     """Why a chart could not be drawn."""
@@ -77,13 +76,13 @@ def draw_logged_places(folder: Path) -> Figures:
     return Figures({PLACES: draw_occupancy(*occupancy_of_logs(folder))}, {})
 
 
-def write_figure(path: Path, figure: Figure) -> Path:
+def write_figure(path: Path, figure: ChartFigure) -> Path:
     """Write one chart; an existing file is replaced."""
     write_whole(path, encode_figure(figure))
     return path
 
 
-def _draw_cross_play(runs: Sequence[CrossPlay]) -> Figure | None:
+def _draw_cross_play(runs: Sequence[CrossPlay]) -> ChartFigure | None:
     """How often the seeker of each stage (rows) beats the hider of each stage (columns).
 
     Of several runs the mean; None where they were tested at different stages, or never.

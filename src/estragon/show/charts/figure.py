@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
 
 from estragon.support.errors import UserError
 
@@ -36,6 +37,14 @@ class EndLabel(NamedTuple):
     opacity: float = 1.0
 
 
+class ChartFigure(Figure):
+    """A figure whose end labels are placed when it is encoded."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.end_labels: dict[Axes, list[tuple[EndLabel, Annotation]]] = {}
+
+
 def new_figure(
     title: str,
     subtitle: Sequence[str],
@@ -43,7 +52,7 @@ def new_figure(
     *,
     legend: Mapping[str, str] | None = None,
     legend_below: bool = False,
-) -> tuple[Figure, list[Axes]]:
+) -> tuple[ChartFigure, list[Axes]]:
     """A figure with empty panels, laid out by matplotlib when it is saved.
 
     Args:
@@ -58,7 +67,7 @@ def new_figure(
     if rows > MAX_ROWS:
         raise UserError(f"{panels} panels do not fit one figure; compare fewer things at once")
     height = HEIGHT_IN + ROW_IN * max(0, rows - 2)
-    figure = Figure(figsize=(WIDTH_IN, height), dpi=DPI, facecolor="white")
+    figure = ChartFigure(figsize=(WIDTH_IN, height), dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
     left = EDGE_IN / WIDTH_IN
     figure.text(
@@ -133,34 +142,37 @@ def label_axes(axes: Axes, *, title: str = "", x: str = "", y: str = "") -> None
     axes.set_ylabel(y, color=FAINT, fontsize=11, labelpad=8)
 
 
-def label_ends(figure: Figure, panels: Mapping[Axes, Sequence[EndLabel]]) -> None:
-    """Write names to the right of panels, each beside its line's end, none over another."""
-    notes = {
-        axes: [
-            axes.annotate(
-                label.text,
-                (1.0, 0.5),
-                xycoords="axes fraction",
-                xytext=(8, 0),
-                textcoords="offset points",
-                color=label.colour,
-                alpha=label.opacity,
-                fontsize=11,
-                va="center",
-                annotation_clip=False,
-            )
-            for label in labels
-        ]
-        for axes, labels in panels.items()
-    }
-    # how far apart labels must be depends on the height of the panel, which the layout decides
-    figure.draw_without_rendering()
+def label_ends(figure: ChartFigure, axes: Axes, labels: Sequence[EndLabel]) -> None:
+    """Write names to the right of a panel, each beside its line's end."""
+    notes = [
+        axes.annotate(
+            label.text,
+            (1.0, 0.5),
+            xycoords="axes fraction",
+            xytext=(8, 0),
+            textcoords="offset points",
+            color=label.colour,
+            alpha=label.opacity,
+            fontsize=11,
+            va="center",
+            annotation_clip=False,
+        )
+        for label in labels
+    ]
+    figure.end_labels[axes] = list(zip(labels, notes, strict=True))
+
+
+def place_labels(figure: ChartFigure) -> None:
+    """Lay the figure out, then move labels apart, as far as the panels' height needs."""
+    if not any(figure.end_labels.values()):
+        return
+    figure.get_layout_engine().execute(figure)  # type: ignore[union-attr]
     figure.set_layout_engine("none")
-    for axes, labels in panels.items():
+    for axes, pairs in figure.end_labels.items():
         low, high = axes.get_ylim()
-        wanted = [(label.y - low) / (high - low) for label in labels]
+        wanted = [(label.y - low) / (high - low) for label, _ in pairs]
         gap = LABEL_GAP_IN * DPI / axes.get_window_extent().height
-        for note, share in zip(notes[axes], spread(wanted, gap), strict=True):
+        for (_, note), share in zip(pairs, spread(wanted, gap), strict=True):
             note.xy = (1.0, share)
 
 
@@ -181,8 +193,9 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
     return [float(share) for share in shares]
 
 
-def encode_figure(figure: Figure) -> bytes:
+def encode_figure(figure: ChartFigure) -> bytes:
     """The bytes of a PNG file."""
+    place_labels(figure)
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=DPI, metadata={"Software": None})
     return stream.getvalue()

@@ -2,27 +2,27 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MultipleLocator
 
 from estragon.show.canvas import ROLE_COLOURS
-from estragon.show.charts.figure import FAINT, FRAME, INK, label_axes, new_figure
+from estragon.show.charts.figure import FAINT, FRAME, INK, ChartFigure, label_axes, new_figure
 from estragon.show.trajectory import Trajectory
 from estragon.show.trajectory_reader import read_trajectory
 from estragon.support.errors import UserError
-from estragon.tag.arenas import Results
-from estragon.tag.bots import Bot
 from estragon.tag.layout import Box, Layout, load_layouts
-from estragon.tag.matches import AnyArenas, Player, play_matches
 from estragon.tag.policy_files import load_policy
 from estragon.tag.rules import GOING_ON, HIDER, ROLES, SEEKER, Role, Rules, load_rules
 from estragon.tag.state import vectors
+
+if TYPE_CHECKING:
+    from estragon.tag.arenas import Results
+    from estragon.tag.matches import AnyArenas, Player
 
 CELLS_PER_M = 4
 MATCHES, SEED = 256, 11
@@ -82,11 +82,11 @@ class Occupancy:
         middle: np.ndarray = sums[first : first + rows, first : first + columns]
         return middle / max(1, self.matches)
 
-    def begin(self, arenas: AnyArenas, first: int, observations: np.ndarray) -> None:
+    def begin(self, arenas: "AnyArenas", first: int, observations: np.ndarray) -> None:
         """Matches begin, one per arena."""
         self._ticks = np.zeros(arenas.count, dtype=np.int64)
 
-    def see(self, arenas: AnyArenas, results: Results, playing: np.ndarray) -> None:
+    def see(self, arenas: "AnyArenas", results: "Results", playing: np.ndarray) -> None:
         """A decision was played: its ticks count where the agents are now."""
         self.matches += int((playing & (results.ends != GOING_ON)).sum())
         ticks = np.where(playing, results.ticks - self._ticks, 0)
@@ -123,6 +123,8 @@ def occupancy_of_run(
     files = {role: max(checkpoints.glob(f"{role}_*.npz"), default=None) for role in ROLES}
     if not any(files.values()):
         raise UserError(f"no policies in {checkpoints} yet")
+    from estragon.tag.matches import play_matches  # needs numba, which other charts do not
+
     rules_file = about.get("rules_file")
     rules = load_rules(Path(rules_file) if rules_file else None, rules=about.get("rules"))
     layouts = load_layouts(about.get("layout") or rules.layout, rules)
@@ -169,16 +171,18 @@ def _setting(layouts: Sequence[Layout], rules: Rules, players: dict[str, str]) -
     return Setting(boxes, rules.jump_height_m, layouts[0].name or "the arena", players)
 
 
-def _player(role: Role, file: Path | None, rules: Rules) -> Player:
+def _player(role: Role, file: Path | None, rules: Rules) -> "Player":
+    from estragon.tag.bots import Bot
+
     return Bot(STAND_INS[role], rules) if file is None else load_policy(file, rules, role)
 
 
-def _name(player: Player) -> str:
+def _name(player: "Player") -> str:
     steps = getattr(player, "trained_steps", None)
     return player.name if steps is None else f"trained {steps / 1e6:.1f} million steps"
 
 
-def draw_occupancy(occupancy: Occupancy, setting: Setting) -> Figure:
+def draw_occupancy(occupancy: Occupancy, setting: Setting) -> ChartFigure:
     """Both roles side by side, on the same scale."""
     about = [f"seconds per square metre in {PER_MATCHES} matches", f"{setting.layout} from above"]
     about.append(f"{occupancy.matches} matches were played")

@@ -13,7 +13,7 @@ from torch import nn
 
 import estragon.envs  # noqa: F401 - registers the environments
 from estragon.selfplay.config import PPOConfig
-from estragon.selfplay.kernels import prepare
+from estragon.selfplay.kernels import extract_features
 from estragon.support.errors import UserError
 from estragon.support.parallel import available_cores
 from estragon.tag.frozen import CLIP, SHY_OF_JUMPING, moves_in_heading_frame
@@ -52,7 +52,7 @@ class HeadingFrame:
     def see(self, observations: np.ndarray, agents: np.ndarray) -> np.ndarray:
         """New (rows, size) float32 from world-axes (rows, agents, size) and who looks, (rows,)."""
         features = np.empty((len(agents), len(self._mean)), dtype=np.float32)
-        prepare(observations, agents, self._mean, self._scale, features)
+        extract_features(observations, agents, self._mean, self._scale, features)
         return features
 
     def act(self, picks: np.ndarray, forward: np.ndarray) -> np.ndarray:

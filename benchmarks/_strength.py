@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 
 from estragon.selfplay.config import Task
-from estragon.selfplay.ladder import EVALUATION_SEED
-from estragon.selfplay.opponents import USUAL_BOTS, Rival
+from estragon.selfplay.evaluation import EVALUATION_SEED
+from estragon.selfplay.league import USUAL_BOTS, Opponent
 from estragon.tag.matches import load_player, play_matches
 from estragon.tag.rules import ROLES, SEEKER
 
@@ -32,7 +32,10 @@ class Pupil:
     """Somebody who learns, with a clock that stands still while it is judged."""
 
     def __init__(
-        self, task: Task, update: Callable[[], object], players: Callable[[], Mapping[str, Rival]]
+        self,
+        task: Task,
+        update: Callable[[], object],
+        players: Callable[[], Mapping[str, Opponent]],
     ) -> None:
         """Learn by calling `update`; `players` gives the roles it has learned as they are now."""
         self._task, self._update, self._players = task, update, players
@@ -79,7 +82,7 @@ def learn_until_strong(name: str, pupils: list[Pupil], cap_sec: float) -> Learne
             return Learned(cap_sec, False, shares)
 
 
-def share_of_wins(task: Task, role: str, player: Rival) -> float:
+def share_of_wins(task: Task, role: str, player: Opponent) -> float:
     """How many of the matches a role wins: the seeker by a tag, the hider by none."""
     torch.set_num_threads(1)  # batches this small only wait for more
     agent = ROLES.index(role)

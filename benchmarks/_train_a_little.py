@@ -12,7 +12,7 @@ import torch
 
 from estragon.commands.train_tag import STEPS
 from estragon.selfplay.config import PPOConfig, Task
-from estragon.selfplay.trainer import Trainer
+from estragon.selfplay.trainer import Threads, embedded_trainer
 from estragon.tag.layout import load_layouts
 from estragon.tag.rules import load_rules
 
@@ -22,7 +22,9 @@ def main(updates: int, workers: int, torch_threads: int) -> None:
     rules = load_rules()
     task = Task(rules, load_layouts(rules.layout, rules), 0, "both", "league")
     device = torch.device("cpu")
-    with closing(Trainer(task, PPOConfig(), STEPS, device, workers, torch_threads)) as trainer:
+    with closing(
+        embedded_trainer(task, PPOConfig(), STEPS, device, Threads(workers, torch_threads))
+    ) as trainer:
         for _ in range(updates):
             trainer.update()
     print(peak_memory_mb())

@@ -15,17 +15,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from estragon.commands.live import SWITCH_SEC
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.judge.bench import Figure
-from estragon.live.brains import RandomBrain
-from estragon.live.desk import Brains
-from estragon.live.learners import CPU, learning_brains
+from estragon.live.batcher import Actors, RandomActor
+from estragon.live.learning import learning_actors
 from estragon.live.server import LiveServer
-from estragon.live.session import CONFIG, FOR_EVER_SEC
-from estragon.live.trainer import LiveTrainer
+from estragon.live.session import SWITCH_SEC
+from estragon.live.source import CPU, FOREVER_SEC, LIVE_CONFIG, LiveSource
 from estragon.selfplay.config import LEAGUE, Task
+from estragon.selfplay.trainer import Trainer
 from estragon.support import paths
 from estragon.tag.layout import load_layouts
 from estragon.tag.rules import load_rules
@@ -101,7 +100,7 @@ def _json(seconds: float) -> list[Figure]:
 
 @contextlib.contextmanager
 def _serving_at_random() -> Iterator[LiveServer]:
-    with LiveServer(Brains(lambda _: RandomBrain(0)), port=0) as server:
+    with LiveServer(Actors(lambda _: RandomActor(0)), port=0) as server:
         yield server
 
 
@@ -110,7 +109,8 @@ def _serving_learner() -> Iterator[LiveServer]:
     """A server as `estragon live` has it, its learner at work in another thread."""
     rules = load_rules()
     task = Task(rules, load_layouts(rules.layout, rules), 0, "both", LEAGUE)
-    trainer = LiveTrainer(task, CONFIG, FOR_EVER_SEC, CPU)
+    source = LiveSource(task, LIVE_CONFIG, FOREVER_SEC)
+    trainer = Trainer(task, LIVE_CONFIG, source, CPU)
     over = threading.Event()
 
     def learn() -> None:
@@ -120,8 +120,8 @@ def _serving_learner() -> Iterator[LiveServer]:
     thread = threading.Thread(target=learn, daemon=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        learning_brains(trainer, Path(folder)) as brains,
-        LiveServer(brains, port=0) as server,
+        learning_actors(trainer, source, Path(folder)) as actors,
+        LiveServer(actors, port=0) as server,
     ):
         thread.start()
         try:

@@ -15,9 +15,8 @@ import torch
 from estragon.commands.train_tag import STEPS
 from estragon.judge.bench import Figure
 from estragon.selfplay.config import LEAGUE, PPOConfig, Task
-from estragon.selfplay.rivals import PolicyRival
-from estragon.selfplay.threads import Threads, choose_threads
-from estragon.selfplay.trainer import Trainer
+from estragon.selfplay.policy import PolicyPlayer
+from estragon.selfplay.trainer import Threads, Trainer, choose_threads, embedded_trainer
 from estragon.support import paths
 from estragon.tag.layout import load_layouts
 from estragon.tag.rules import ROLES, Role, load_rules
@@ -174,7 +173,7 @@ def _learn(setup: Setup, name: str, config: PPOConfig, cap_sec: float) -> Learne
             setup.task,
             trainer.update,
             lambda: {
-                role: PolicyRival(learner.actor, None)
+                role: PolicyPlayer(learner.actor, None)
                 for role, learner in zip(ROLES, trainer.learners, strict=True)
             },
         )
@@ -206,7 +205,7 @@ def _memory(setup: Setup) -> list[Figure]:
 
 
 def _trainer(setup: Setup, config: PPOConfig) -> Trainer:
-    return Trainer(setup.task, config, STEPS, torch.device("cpu"), *setup.threads)
+    return embedded_trainer(setup.task, config, STEPS, torch.device("cpu"), setup.threads)
 
 
 def _updates(trainer: Trainer) -> Callable[[], int]:

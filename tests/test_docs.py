@@ -17,8 +17,7 @@ from estragon.envs.connection import ENV_INFO
 from estragon.envs.wire import read_agents
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.live.brain import Hello
-from estragon.live.messages import read_message
+from estragon.live.protocol import Hello, read_message
 from estragon.support import paths
 from estragon.tag.layout import load_layout
 from estragon.tag.rules import load_rules

@@ -15,23 +15,24 @@ OPTIONS = ["--rules-file", "rules.json", "--layout", "four_corners", "--seed", "
 OPTIONS += ["--steps", "20000", "--arenas", "64", "--horizon", "8", "--minibatch", "256"]
 OPTIONS += ["--hidden", "16", "--past", "0.3", "--sparring", "0.2", "--no-film"]
 """25 updates of 800 steps: every stage falls on an update of its own."""
-COMMAND = [sys.executable, "-m", "estragon", "train", "tag"]
-OFTEN = """
+SCRIPT = """
 import sys
-import estragon.selfplay.session
-import estragon.selfplay.threads as threads
+from functools import partial
 from estragon.cli import main
-estragon.selfplay.session.CHECKPOINT_EVERY_SEC = 0.2
-threads.choose_threads = lambda task, config: threads.Threads(2, 1)
+from estragon.selfplay import evaluation, session, trainer
+session.CHECKPOINT_EVERY_SEC = 0.2
+session.StageEvaluator = partial(evaluation.StageEvaluator, matches=16)
+evaluation.BEST_RESPONSE_MATCHES = 32
+trainer.choose_threads = lambda task, config: trainer.Threads(2, 1)
 sys.exit(main(["train", "tag", *sys.argv[1:]]))
 """
-OFTEN_COMMAND = [sys.executable, "-c", OFTEN]
-"""The same with a checkpoint several times a second, and without trying out threads."""
+COMMAND = [sys.executable, "-c", SCRIPT]
+"""The command with a checkpoint several times a second, few matches, and no trial of threads."""
 LIMITED = f"""
 import resource, sys
 limit = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-{OFTEN}"""
+{SCRIPT}"""
 LIMITED_COMMAND = [sys.executable, "-c", LIMITED]
 """The same where no file may grow beyond the bytes that the first word says, as on a full disk."""
 

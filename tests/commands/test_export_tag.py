@@ -13,9 +13,9 @@ from estragon.commands.play import level_names
 from estragon.onnx.engines import GodotRuntime
 from estragon.onnx.tag_export import LEVELS, MANIFEST
 from estragon.selfplay.config import RoleChoice
-from estragon.selfplay.ladder import Ladder
+from estragon.selfplay.evaluation import StageEvaluator
 from estragon.selfplay.session import STAGES, start_session
-from estragon.selfplay.threads import Threads
+from estragon.selfplay.trainer import Threads
 from estragon.support import paths
 from estragon.support.interrupts import StopRequest
 from estragon.tag.frozen import FrozenPolicy
@@ -31,7 +31,9 @@ def train(root: Path, role: RoleChoice = "both", opponent: str = "league") -> Pa
     """A tiny run that comes to every stage; returns its folder."""
     task = task_of(role, opponent, rules=short_rules(seconds=0.5))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("estragon.selfplay.session.Ladder", partial(Ladder, matches=2))
+        patch.setattr(
+            "estragon.selfplay.session.StageEvaluator", partial(StageEvaluator, matches=2)
+        )
         steps = 20 * STEPS_PER_UPDATE
         session = start_session(root, task, CONFIG, steps, CPU, lambda *_: Threads(1, 1))
         session.write_metadata({})

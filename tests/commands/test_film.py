@@ -14,9 +14,9 @@ from estragon.cli import main
 from estragon.godot.find import require_godot
 from estragon.selfplay.checkpoint import TagRun, load_checkpoint, save_checkpoint
 from estragon.selfplay.config import RoleChoice
-from estragon.selfplay.ladder import Ladder
+from estragon.selfplay.evaluation import StageEvaluator
 from estragon.selfplay.session import start_session
-from estragon.selfplay.threads import Threads
+from estragon.selfplay.trainer import Threads
 from estragon.show.film_plan import AFTER_SEC, CARD_SEC, END_SEC, TITLE_SEC
 from estragon.show.film_run import read_filmed_run
 from estragon.show.frames import QUALITIES, Quality, film_name
@@ -51,7 +51,9 @@ def train(root: Path, role: RoleChoice = "both", opponent: str = "league") -> Pa
     task = task_of(role, opponent, rules=short_rules(seconds=0.5))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("estragon.selfplay.session.STAGES", (0.0, 1.0))
-        patch.setattr("estragon.selfplay.session.Ladder", partial(Ladder, matches=6))
+        patch.setattr(
+            "estragon.selfplay.session.StageEvaluator", partial(StageEvaluator, matches=6)
+        )
         steps = 3 * STEPS_PER_UPDATE
         session = start_session(root, task, CONFIG, steps, CPU, lambda *_: Threads(1, 1))
         assert session.run(Onlooker(), StopRequest())

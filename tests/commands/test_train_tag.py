@@ -23,7 +23,6 @@ from estragon.tag.policy_files import load_policies, save_policies
 from tests.commands.staging import (
     COMMAND,
     LIMITED_COMMAND,
-    OFTEN_COMMAND,
     OPTIONS,
     finish,
     prepared,
@@ -57,7 +56,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Ended:
 def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     """The same run after a Ctrl-C in the middle."""
     root = prepared(tmp_path_factory.mktemp("interrupted"))
-    process = start(OFTEN_COMMAND, root, *OPTIONS, "--probe-steps", "0")
+    process = start(COMMAND, root, *OPTIONS, "--probe-steps", "0")
     wait_for(process, "at 10% ")
     process.send_signal(signal.SIGINT)
     return Ended(root, *finish(process))
@@ -104,7 +103,7 @@ def test_the_end_screen_says_how_strong_and_what_to_do(whole: Ended) -> None:
         line = rf"{role}\s+beats bot:{bot}\s+{100 * score['win_rate']:.1f}%\s+\(95% interval"
         assert re.search(line, shown), pairing
     assert "trained against trained: the seeker wins" in shown
-    assert shown.count("a newcomer who studied the") == 2
+    assert shown.count("best response to the") == 2
     assert "charts/*.png" in shown
     assert "tensorboard --logdir" in shown
 
@@ -127,9 +126,7 @@ def test_ctrl_c_saves_everything_and_says_so(interrupted: Ended) -> None:
     assert interrupted.code == 130
     assert "Traceback" not in interrupted.err
     last = interrupted.err.splitlines()[-1]
-    assert re.fullmatch(
-        r"stopped at [\d,]+ of 20,000 steps; everything is saved: --resume goes on", last
-    )
+    assert re.fullmatch(r"stopped at [\d,]+ of 20,000 steps; saved; continue with --resume", last)
     assert "stopping after this update; Ctrl-C again stops at once" in interrupted.err
     assert interrupted.out == ""
     run = the_run(interrupted.root)
@@ -149,7 +146,7 @@ def test_stopped_and_killed_at_any_moment_it_goes_on_to_the_same_bits(
     random = np.random.default_rng(1)
     killed_at: list[int] = []
     for _ in range(KILLS):
-        process = start(OFTEN_COMMAND, root, *words)
+        process = start(COMMAND, root, *words)
         wait_for(process, "run ")
         time.sleep(random.uniform(0.0, 0.8))
         process.kill()
@@ -160,7 +157,7 @@ def test_stopped_and_killed_at_any_moment_it_goes_on_to_the_same_bits(
     print(f"killed after the checkpoints at {killed_at}")
     assert len(killed_at) >= 2
     assert sorted(killed_at) == killed_at
-    code, out, err = finish(start(OFTEN_COMMAND, root, *words))
+    code, out, err = finish(start(COMMAND, root, *words))
     assert code == 0, err
     assert "Trained 20,000 agent-steps" in out
     assert_same_runs(whole.root, root)
@@ -273,7 +270,7 @@ def test_cuda_where_there_is_none(
     monkeypatch.chdir(tmp_path)
     assert main(["train", "tag", "--device", "cuda"]) == 2
     assert capsys.readouterr().err == (
-        "estragon: --device cuda: torch sees no CUDA here; say --device cpu\n"
+        "estragon: --device cuda: CUDA is not available; use --device cpu\n"
     )
     assert not (tmp_path / "trainer" / "logs").exists()
 

@@ -1,4 +1,4 @@
-"""Matches that carry ids, from godot/tests/planted.tscn, and a brain that checks every one of them.
+"""Matches that carry ids, from godot/tests/planted.tscn, and a actor that checks every one of them.
 
 The first number of an observation is its id: looks, arena and agent. The reward of a decision is a
 function of the id it was asked with and of the action it was answered with.
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from estragon.live.brain import Ask, Decision, Experience, Hello
+from estragon.live.protocol import ActionRequest, Decision, Experience, Hello
 
 SCENE = "res://tests/planted.tscn"
 IDS_PER_LOOK = 64
@@ -65,7 +65,7 @@ class PlantedBrain:
     def leave(self, client: int) -> None:
         self._asked.pop(client, None)
 
-    def act(self, asks: Sequence[Ask]) -> np.ndarray:
+    def act(self, asks: Sequence[ActionRequest]) -> np.ndarray:
         raise AssertionError("nobody should ask in JSON")
 
     def learn(self, experiences: Sequence[Experience]) -> int:

@@ -1,4 +1,4 @@
-"""A server on a free port, games that talk to it, and brains that show what they were asked."""
+"""A server on a free port, games that talk to it, and actors that show what they were asked."""
 
 import contextlib
 import json
@@ -16,10 +16,8 @@ from typing import Any, Self
 import numpy as np
 from websockets.sync.client import ClientConnection, connect
 
-from estragon.live.brain import Ask, Decision, Experience, Hello
-from estragon.live.desk import Brains
-from estragon.live.frames import HEADER
-from estragon.live.limits import Limits
+from estragon.live.batcher import Actors
+from estragon.live.protocol import HEADER, ActionRequest, Decision, Experience, Hello, Limits
 from estragon.live.server import LiveServer
 from estragon.tag.rules import TERMS
 
@@ -39,7 +37,7 @@ class SpyBrain:
         self.size = size
         self.joined: dict[int, Hello] = {}
         self.decided: list[list[tuple[int, Decision]]] = []
-        self.asked: list[list[Ask]] = []
+        self.asked: list[list[ActionRequest]] = []
         self.learned: list[Experience] = []
         self.left: list[int] = []
         self.busy = threading.Event()
@@ -59,7 +57,7 @@ class SpyBrain:
         self._wait()
         return [decision.observations[:, :, :3] for _, decision in asked]
 
-    def act(self, asks: Sequence[Ask]) -> np.ndarray:
+    def act(self, asks: Sequence[ActionRequest]) -> np.ndarray:
         self.asked.append(list(asks))
         self._wait()
         return np.stack([ask.observation[:3] for ask in asks])
@@ -81,8 +79,8 @@ def serving(
     make: Callable[[int], Any] = SpyBrain, *, most_sizes: int = 16, **limits: Any
 ) -> Iterator[LiveServer]:
     """A server on a free port, with tighter limits."""
-    brains = Brains(make, most_sizes)
-    with LiveServer(brains, port=0, limits=Limits(**limits)) as server:
+    actors = Actors(make, most_sizes)
+    with LiveServer(actors, port=0, limits=Limits(**limits)) as server:
         yield server
 
 

@@ -17,8 +17,8 @@ import pytest
 from estragon.cli import main
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.live.brain import Decision
-from estragon.live.desk import Brains
+from estragon.live.batcher import Actors
+from estragon.live.protocol import Decision
 from estragon.live.server import LiveServer
 from estragon.support import paths
 from estragon.tag.rules import TERMS
@@ -80,13 +80,13 @@ def cpu_sec(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def decided(brain: SpyBrain) -> list[Decision]:
-    return [decision for asked in list(brain.decided) for _, decision in asked]
+def decided(actor: SpyBrain) -> list[Decision]:
+    return [decision for asked in list(actor.decided) for _, decision in asked]
 
 
-def wait_for_decisions(brain: SpyBrain, count: int) -> list[Decision]:
-    until(lambda: len(brain.decided) >= count, PATIENCE_SEC, f"{count} decisions")
-    return decided(brain)
+def wait_for_decisions(actor: SpyBrain, count: int) -> list[Decision]:
+    until(lambda: len(actor.decided) >= count, PATIENCE_SEC, f"{count} decisions")
+    return decided(actor)
 
 
 class RunningSpy(SpyBrain):
@@ -98,20 +98,20 @@ class RunningSpy(SpyBrain):
         return [np.tile(actions, (len(decision.seekers), 1, 1)) for _, decision in asked]
 
 
-def always(brain: SpyBrain) -> Callable[[int], SpyBrain]:
-    return lambda _: brain
+def always(actor: SpyBrain) -> Callable[[int], SpyBrain]:
+    return lambda _: actor
 
 
 def test_every_outcome_belongs_to_its_observation_and_action(tmp_path: Path) -> None:
-    brain = PlantedBrain()
+    actor = PlantedBrain()
     with (
-        serving(lambda _: brain) as server,
+        serving(lambda _: actor) as server,
         playing(server.port, tmp_path, "--arenas=8", scene=SCENE, time_limit_sec="1"),
     ):
-        until(lambda: brain.outcomes >= 5000 or brain.mistakes, 3 * PATIENCE_SEC, "5,000 outcomes")
-    assert not brain.mistakes
-    assert brain.sessions == 1
-    assert brain.ends >= 100
+        until(lambda: actor.outcomes >= 5000 or actor.mistakes, 3 * PATIENCE_SEC, "5,000 outcomes")
+    assert not actor.mistakes
+    assert actor.sessions == 1
+    assert actor.ends >= 100
 
 
 def test_a_server_that_comes_back_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_server_that_comes_back_goes_on_where_it_was(tmp_path: Path) -> None:
             until(lambda: first.outcomes >= 60, PATIENCE_SEC, "decisions")
             server.stop()
             game.wait_for_line("the loss", lambda line: "trying again in" in line, PATIENCE_SEC)
-            with LiveServer(Brains(lambda _: second), port=port):
+            with LiveServer(Actors(lambda _: second), port=port):
                 until(lambda: second.outcomes >= 60, PATIENCE_SEC, "decisions")
     assert not first.mistakes + second.mistakes
     assert first.looks is not None
@@ -213,14 +213,14 @@ def test_a_wrong_variable_is_one_line(name: str, value: str, tmp_path: Path) -> 
 
 def test_who_began_as_the_seeker_is_first_on_the_wire(tmp_path: Path) -> None:
     for ai_is_it in ("1", "0"):
-        brain = RunningSpy()
+        actor = RunningSpy()
         with (
-            serving(always(brain)) as server,
+            serving(always(actor)) as server,
             playing(
                 server.port, tmp_path, is_it=ai_is_it, time_limit_sec="0.5", log_trajectories="1"
             ) as game,
         ):
-            decisions = wait_for_decisions(brain, 25)
+            decisions = wait_for_decisions(actor, 25)
             game.stop()
         for decision in decisions:
             assert decision.seekers.tolist() == [0]
@@ -242,15 +242,15 @@ def test_who_began_as_the_seeker_is_first_on_the_wire(tmp_path: Path) -> None:
 
 def test_the_other_agent_may_be_a_bot(tmp_path: Path) -> None:
     for ai_is_it, controlled in (("1", (True, False)), ("0", (False, True))):
-        brain = RunningSpy()
+        actor = RunningSpy()
         with (
-            serving(always(brain)) as server,
+            serving(always(actor)) as server,
             playing(server.port, tmp_path, is_it=ai_is_it, control_all_agents="0"),
         ):
-            decisions = wait_for_decisions(brain, 30)
-        assert next(iter(brain.joined.values())).controlled == controlled
+            decisions = wait_for_decisions(actor, 30)
+        assert next(iter(actor.joined.values())).controlled == controlled
         ours = controlled.index(True)
-        # it goes where the brain says: x is position 0, z position 2
+        # it goes where the actor says: x is position 0, z position 2
         axis = 0 if ours == 0 else 2
         first, later = (decisions[at].observations[0, ours, :3] for at in (0, 5))
         assert later[axis] > first[axis]
@@ -260,9 +260,9 @@ def test_the_other_agent_may_be_a_bot(tmp_path: Path) -> None:
 
 
 def test_variables_reach_the_rules(tmp_path: Path) -> None:
-    brain = RunningSpy()
+    actor = RunningSpy()
     with (
-        serving(lambda _: brain) as server,
+        serving(lambda _: actor) as server,
         playing(
             server.port,
             tmp_path,
@@ -276,8 +276,8 @@ def test_variables_reach_the_rules(tmp_path: Path) -> None:
             timeout_seeker_penalty="4",
         ),
     ):
-        decisions = wait_for_decisions(brain, 40)
-    hello = next(iter(brain.joined.values()))
+        decisions = wait_for_decisions(actor, 40)
+    hello = next(iter(actor.joined.values()))
     assert (hello.step_tick_interval, hello.rules, hello.training) == (5, "seek", True)
     assert decisions[0].outcome is None
     timeouts = 0
@@ -298,25 +298,25 @@ def test_variables_reach_the_rules(tmp_path: Path) -> None:
 
 
 def test_without_training_nothing_is_told(tmp_path: Path) -> None:
-    brain = RunningSpy()
+    actor = RunningSpy()
     with (
-        serving(lambda _: brain) as server,
+        serving(lambda _: actor) as server,
         playing(server.port, tmp_path, "--live=1", training_mode="0", time_limit_sec="0.5"),
     ):
-        decisions = wait_for_decisions(brain, 30)
-    assert not next(iter(brain.joined.values())).training
+        decisions = wait_for_decisions(actor, 30)
+    assert not next(iter(actor.joined.values())).training
     assert all(decision.outcome is None for decision in decisions)
 
 
 def test_the_main_scene_finds_a_server_by_itself(tmp_path: Path) -> None:
-    brain = RunningSpy()
+    actor = RunningSpy()
     with (
-        serving(always(brain)) as server,
+        serving(always(actor)) as server,
         started_as_by_the_editor(server.port, tmp_path) as game,
     ):
-        decisions = wait_for_decisions(brain, 30)
+        decisions = wait_for_decisions(actor, 30)
         game.wait_for_line("the server", lambda line: "connected: a spy" in line, PATIENCE_SEC)
-    hello = next(iter(brain.joined.values()))
+    hello = next(iter(actor.joined.values()))
     assert (hello.controlled, hello.training, hello.arenas) == ((True, True), False, 1)
     start, later = decisions[0].observations[0], decisions[4].observations[0]
     # Spawns are random: an agent may stand at the wall that it runs at.

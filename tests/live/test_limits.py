@@ -21,7 +21,7 @@ from tests.live.staging import (
     wait_until,
     websocket_frame,
 )
-from tests.live.test_frames import BAD
+from tests.live.test_protocol import BAD
 
 ACT = {"type": "act", "obs": [1.0, 2.0, 3.0, 4.0, 5.0]}
 
@@ -129,7 +129,7 @@ def test_a_browser_is_told_what_this_is(path: str, caplog: pytest.LogCaptureFixt
         assert answer.status == 200
         assert f"ws://127.0.0.1:{server.port}" in text
         assert "docs/ws_protocol.md" in text
-    lines = [record for record in caplog.records if "browser" in record.getMessage()]
+    lines = [record for record in caplog.records if "HTTP request" in record.getMessage()]
     assert len(lines) == 1
     assert not any(record.exc_info for record in caplog.records)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.live.rounds import COLUMNS
+from estragon.live.session import ROUND_COLUMNS
 from estragon.selfplay.checkpoint import TagRun
 from estragon.selfplay.metrics import CONTRACT
 from estragon.tag.policy_files import load_policies
@@ -110,7 +110,7 @@ def test_self_play_in_rounds_leaves_everything(tmp_path: Path) -> None:
     debug = the_debug_folder(tmp_path)
     with (debug / "self_play_rounds.csv").open(newline="") as stream:
         header, *rounds = csv.reader(stream)
-    assert tuple(header) == COLUMNS
+    assert tuple(header) == ROUND_COLUMNS
     assert [row[1] for row in rounds] == ["seeker", "hider"]
     assert all((debug / row[4]).stat().st_size for row in rounds)
     assert "arenas" in (debug / "server.log").read_text()
@@ -127,7 +127,7 @@ def test_games_and_runs_that_are_killed_or_stand_still(tmp_path: Path) -> None:
         wait_for(lambda: len(metrics(tmp_path)) > 0, "episodes")
         (first,) = game_pids(tmp_path)
         os.kill(first, signal.SIGKILL)
-        command.wait_for("godot_round1 is started again: .*SIGKILL")
+        command.wait_for("godot_round1 restarted: .*SIGKILL")
         wait_for(lambda: any(pid != first for pid in game_pids(tmp_path)), "another game")
         seen = len(metrics(tmp_path))
         wait_for(lambda: len(metrics(tmp_path)) > seen, "episodes of the second game")
@@ -147,7 +147,7 @@ def test_games_and_runs_that_are_killed_or_stand_still(tmp_path: Path) -> None:
         again.process.send_signal(signal.SIGINT)
         assert again.process.wait(LONG_SEC) == 130
         again.end()
-        assert any("everything is saved: --resume goes on" in line for line in again.said)
+        assert any("saved; continue with --resume" in line for line in again.said)
     rows = metrics(tmp_path)
     assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
     assert not game_pids(tmp_path)
@@ -202,6 +202,6 @@ def test_bad_options_are_one_line(
 def test_without_godot_the_server_says_what_to_open(tmp_path: Path) -> None:
     with live(tmp_path, "--no-godot", "--seconds", "600") as command:
         command.wait_for("listening on ws://127.0.0.1")
-        assert "project.godot" in command.wait_for("no Godot is started").string
+        assert "project.godot" in command.wait_for("Godot was not started").string
         command.process.send_signal(signal.SIGINT)
         assert command.process.wait(LONG_SEC) == 130

@@ -88,7 +88,7 @@ def test_without_a_policy_it_plays_at_random_and_says_so(tmp_path: Path) -> None
             assert game.hello(client="a test")["says"] == "random actions"
         command.wait_for("client 1 connected")
         assert "'a test'" in command.wait_for("client 1 is .*").group()
-        command.wait_for("client 1 gone")
+        command.wait_for("client 1 disconnected")
 
 
 def test_it_plays_the_policy_that_is_there(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_taken_port_is_one_line_and_exit_code_2(
         words = ["serve", "--port", str(server.port), "--random", "--output", str(tmp_path)]
         assert main(words) == 2
     complaint = capsys.readouterr().err
-    assert complaint.startswith(f"estragon: port {server.port} is taken")
+    assert complaint.startswith(f"estragon: port {server.port} is in use")
     assert complaint.count("\n") == 1
 
 
@@ -161,7 +161,7 @@ def test_a_browser_gets_a_page_and_the_log_one_line(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{command.port()}/"
         with urllib.request.urlopen(url, timeout=PATIENCE_SEC) as answer:
             assert "ws_protocol.md" in answer.read().decode()
-        command.wait_for("browser")
+        command.wait_for("HTTP request")
     lines = (tmp_path / LOG).read_text().splitlines()
     assert len(lines) == 2
     assert "Traceback" not in "".join(lines)

@@ -1,4 +1,4 @@
-"""The server: binary games, many at once, and brains that make mistakes."""
+"""The server: binary games, many at once, and actors that make mistakes."""
 
 import contextlib
 import socket
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from estragon.live.brain import Ask, Decision, Hello
-from estragon.live.desk import Brains
+from estragon.live.batcher import Actors
+from estragon.live.protocol import ActionRequest, Decision, Hello
 from estragon.live.server import LiveServer
 from estragon.support.errors import UserError
 from tests.live.staging import (
@@ -123,7 +123,7 @@ class Clumsy(SpyBrain):
             raise ZeroDivisionError("thirteen")
         return super().decide(asked)
 
-    def act(self, asks: Sequence[Ask]) -> np.ndarray:
+    def act(self, asks: Sequence[ActionRequest]) -> np.ndarray:
         if any(ask.observation[-1] == 13.0 for ask in asks):
             return np.full((len(asks), 3), np.nan, dtype=np.float32)
         return super().act(asks)
@@ -157,19 +157,19 @@ def test_a_mistake_of_the_brain_ends_one_connection(
 
 
 def test_a_mistake_is_nobody_elses_who_asked_together() -> None:
-    brain = Clumsy()
+    actor = Clumsy()
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(serving(lambda _: brain))
+        server = stack.enter_context(serving(lambda _: actor))
         first, good, bad = (stack.enter_context(Game(server.port)) for _ in range(3))
         for game in (first, good, bad):
             game.hello()
-        brain.free.clear()
+        actor.free.clear()
         first.socket.send(frame(0))
-        assert brain.busy.wait(PATIENCE_SEC)
+        assert actor.busy.wait(PATIENCE_SEC)
         good.socket.send(frame(0, seen(3, 5.0)))
         bad.socket.send(frame(0, seen(3, 13.0)))
         time.sleep(0.2)
-        brain.free.set()
+        actor.free.set()
         assert first.actions()[0] == 0
         np.testing.assert_array_equal(good.actions()[1], seen(3, 5.0)[:, :, :3])
         assert bad.closed()[0] == 1011
@@ -228,21 +228,21 @@ def test_it_stops_though_nobody_answers() -> None:
 
 def test_a_taken_port() -> None:
     with serving() as server:
-        second = LiveServer(Brains(SpyBrain), port=server.port)
-        with pytest.raises(UserError, match=f"port {server.port} is taken.*--port"):
+        second = LiveServer(Actors(SpyBrain), port=server.port)
+        with pytest.raises(UserError, match=f"port {server.port} is in use.*--port"):
             second.start()
         second.stop()
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
 def test_a_port_that_is_none(port: int) -> None:
-    with pytest.raises(UserError, match="--port"), LiveServer(Brains(SpyBrain), port=port):
+    with pytest.raises(UserError, match="--port"), LiveServer(Actors(SpyBrain), port=port):
         pass
 
 
 def test_sizes_are_limited() -> None:
-    brains = Brains(SpyBrain, most=2)
-    assert brains.brain_for(SIZE) is brains.brain_for(SIZE)
-    brains.brain_for(7)
-    with pytest.raises(UserError, match="2 other sizes"):
-        brains.brain_for(8)
+    actors = Actors(SpyBrain, most=2)
+    assert actors.actor_for(SIZE) is actors.actor_for(SIZE)
+    actors.actor_for(7)
+    with pytest.raises(UserError, match="2 others"):
+        actors.actor_for(8)

@@ -4,18 +4,15 @@ import csv
 import io
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 
-from estragon.selfplay.block import Block
 from estragon.selfplay.config import PPOConfig, RoleChoice, Task
-from estragon.selfplay.ladder import Score, Stage
-from estragon.selfplay.opponents import sides_of
-from estragon.selfplay.self_play import Update
-from estragon.selfplay.session import Session
-from estragon.selfplay.trainer import Trainer
+from estragon.selfplay.evaluation import Score, Stage
+from estragon.selfplay.rollout import Players, Rollout, play
+from estragon.selfplay.trainer import EmbeddedSource, Threads, Trainer, Update, embedded_trainer
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts
@@ -65,16 +62,37 @@ def trainer_of(
     **changes: Any,
 ) -> Trainer:
     """A trainer with a tiny config, changed a little."""
-    return Trainer(task or task_of(), replace(CONFIG, **changes), steps, CPU, workers)
+    config = replace(CONFIG, **changes)
+    return embedded_trainer(task or task_of(), config, steps, CPU, Threads(workers))
+
+
+def updated(trainer: Trainer) -> Update:
+    """One update of a trainer that never waits."""
+    update = trainer.update()
+    assert update is not None
+    return update
+
+
+def blocks_of(trainer: Trainer) -> list["Block"]:
+    """The arenas and rollouts of an embedded trainer."""
+    source = cast("EmbeddedSource", trainer.source)
+    return [Block(*pair) for pair in zip(source.arenas, source.rollouts, strict=True)]
+
+
+class Block(NamedTuple):
+    """The arenas of one thread, and their rollout."""
+
+    arenas: Arenas
+    rollout: Rollout
+
+    def play(self, players: Players) -> None:
+        play(self.arenas, self.rollout, players)
 
 
 def block_of(task: Task, config: PPOConfig = CONFIG) -> Block:
-    """The first block of a trainer, on its own."""
-    count = config.arenas // 2
-    arenas = Arenas(count, rules=task.rules, layout=task.layouts, seed=task.seed, threads=1)
-    arenas.reset()
-    sides = sides_of(count, task.role, task.opponent, config.past, config.sparring)
-    return Block(arenas, sides, config)
+    """The first block of an embedded source."""
+    source = EmbeddedSource(task, config, 10_000)
+    return Block(source.arenas[0], source.rollouts[0])
 
 
 def beginners(rules: Rules, seed: int = 0) -> dict[Role, FrozenPolicy]:
@@ -140,15 +158,15 @@ class Onlooker:
         self.stages: list[str] = []
         self._stop, self._after = stop, after
 
-    def updated(self, update: Update, session: Session) -> None:
+    def on_update(self, update: Update) -> None:
         self.updates.append(update)
         if len(self.updates) == self._after:
             self._stop.made = True
 
-    def judging(self, what: str) -> None:
+    def on_evaluation(self, what: str) -> None:
         assert what
 
-    def judged(self, stage: Stage, scores: dict[str, Score], session: Session) -> None:
+    def on_stage(self, stage: Stage, scores: dict[str, Score]) -> None:
         self.stages.append(stage.name)
 
 

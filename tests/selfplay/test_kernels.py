@@ -8,16 +8,15 @@ import torch
 
 from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.kernels import (
+    act,
     add_moments,
-    choose,
-    count_decision,
-    decide_few,
-    estimate_advantages,
-    prepare,
-    record,
+    count_episodes,
+    extract_features,
+    record_step,
+    sample_actions,
 )
-from estragon.selfplay.losses import CLIP_FRACTION, KL, Minibatch, loss_by_formula
 from estragon.selfplay.policy import Policy
+from estragon.selfplay.ppo import CLIP_FRACTION, KL, Minibatch, compute_gae, ppo_loss
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import CLIP, FrozenPolicy, moves_in_heading_frame
@@ -42,7 +41,7 @@ def knowing(seed: int) -> FrozenPolicy:
 
 def prepared(policy: FrozenPolicy, seen: np.ndarray, agents: np.ndarray) -> np.ndarray:
     features = np.full((len(seen), SIZE), np.nan, dtype=np.float32)
-    prepare(seen, agents, policy.mean, policy.scale, features)
+    extract_features(seen, agents, policy.mean, policy.scale, features)
     return features
 
 
@@ -60,7 +59,7 @@ def test_prepare_is_what_policies_do_with_observations() -> None:
     assert (np.abs(features) == CLIP).any(), "something was cut off"
     assert np.abs(features).max() == CLIP
     with torch.no_grad():
-        scores = learning.score(torch.from_numpy(features)).numpy()
+        scores = learning.outputs(torch.from_numpy(features)).numpy()
         again = learning(torch.from_numpy(own)).numpy()
     np.testing.assert_allclose(scores, policy.scores(own), atol=1e-4)
     np.testing.assert_allclose(scores, again, atol=1e-4)
@@ -79,16 +78,16 @@ class Drawn:
         self.agents = random.integers(0, 2, rows)
         self.facing = seen[np.arange(rows), self.agents, FORWARD : FORWARD + 2]
         self.picks = np.full((rows, 2), -1)
-        self.log_chances = np.full(rows, np.nan, dtype=np.float32)
+        self.log_probs = np.full(rows, np.nan, dtype=np.float32)
         self.all_actions = np.full((rows, 2, 3), np.nan, dtype=np.float32)
-        choose(
+        sample_actions(
             self.scores,
             random.random((rows, 2), dtype=np.float32),
             MOVES,
             seen,
             self.agents,
             self.picks,
-            self.log_chances,
+            self.log_probs,
             self.all_actions,
         )
         self.actions = self.all_actions[np.arange(rows), self.agents]
@@ -123,7 +122,7 @@ def test_what_has_no_chance_is_never_chosen_and_a_sure_thing_always() -> None:
     drawn = Drawn(scores, seed=2)
     assert np.array_equal(drawn.picks[:, 0], wanted)
     assert np.array_equal(drawn.picks[:, 1], np.arange(2000) % 2 == 0)
-    np.testing.assert_allclose(drawn.log_chances, 0.0, atol=1e-6)
+    np.testing.assert_allclose(drawn.log_probs, 0.0, atol=1e-6)
 
 
 def test_the_log_probability_is_the_one_the_loss_computes() -> None:
@@ -134,12 +133,10 @@ def test_the_log_probability_is_the_one_the_loss_computes() -> None:
     jump = torch.sigmoid(scores[:, CHOICES])
     expected = logs[torch.arange(len(logs)), picks[:, 0]]
     expected += torch.where(picks[:, 1] == 1, jump, 1.0 - jump).log()
-    np.testing.assert_allclose(drawn.log_chances, expected.numpy(), atol=2e-5)
-    before = torch.from_numpy(drawn.log_chances).double()
+    np.testing.assert_allclose(drawn.log_probs, expected.numpy(), atol=2e-5)
+    before = torch.from_numpy(drawn.log_probs).double()
     zeros = torch.zeros(len(scores), dtype=torch.float64)
-    _, measures = loss_by_formula(
-        scores, Minibatch(picks, before, zeros, zeros), PPOConfig(clip=1e-4)
-    )
+    _, measures = ppo_loss(scores, Minibatch(picks, before, zeros, zeros), PPOConfig(clip=1e-4))
     assert float(measures[KL]) == pytest.approx(0.0, abs=1e-9)
     assert float(measures[CLIP_FRACTION]) == 0.0
 
@@ -173,7 +170,7 @@ class Played:
     def advantages(self, ended: np.ndarray | None = None) -> np.ndarray:
         advantages = np.full(self.rewards.shape, np.nan, dtype=np.float32)
         ends = self.ended if ended is None else ended
-        estimate_advantages(self.rewards, self.values, ends, self.swapped, 0.9, 0.8, advantages)
+        compute_gae(self.rewards, self.values, ends, self.swapped, 0.9, 0.8, advantages)
         return advantages
 
     def by_the_book(self) -> np.ndarray:
@@ -314,7 +311,7 @@ def test_record_notes_what_each_role_earned(rule_set: str) -> None:
     rewards = np.full((2, count), np.nan, dtype=np.float32)
     ended, swapped = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     for results, seekers, after in decisions_of(rule_set, count, 100):
-        record(results, seekers, after, 0.25, rewards, ended, swapped)
+        record_step(results, seekers, after, 0.25, rewards, ended, swapped)
         for a in range(count):
             it = seekers[a]
             assert rewards[0, a] == np.float32(0.25 * results.rewards[a, it])
@@ -332,21 +329,14 @@ def test_episodes_are_summed_up_where_they_end(rule_set: str) -> None:
     count, first, rows = 48, 10, 20
     terms = np.zeros((rows, 2, len(TERMS)))
     distance, decisions = np.zeros(rows), np.zeros(rows)
-    episodes, episode_terms = np.zeros(6), np.zeros((2, len(TERMS)))
+    ended, sums = np.zeros((rows, 6 + 2 * len(TERMS))), np.zeros(6 + 2 * len(TERMS))
     course: dict[int, list[tuple[np.ndarray, float]]] = {a: [] for a in range(first, first + rows)}
     expected, expected_terms = np.zeros(6), np.zeros((2, len(TERMS)))
     reasons = set()
     for results, seekers, _ in decisions_of(rule_set, count, 100):
-        count_decision(
-            results,
-            seekers,
-            first,
-            terms,
-            distance,
-            decisions,
-            episodes,
-            episode_terms,
-        )
+        before = sums.copy()
+        many = count_episodes(results, seekers, first, terms, distance, decisions, ended, sums)
+        np.testing.assert_allclose(sums - before, ended[:many].sum(axis=0), atol=1e-9)
         for a, so_far in course.items():
             by_role = results.terms[a, [seekers[a], 1 - seekers[a]]].astype(np.float64)
             so_far.append((by_role, float(results.distances[a])))
@@ -366,8 +356,8 @@ def test_episodes_are_summed_up_where_they_end(rule_set: str) -> None:
             so_far.clear()
     assert expected[0] > rows
     assert reasons == ({TAGGED, TIMED_OUT} if rule_set == "seek" else {TIMED_OUT})
-    np.testing.assert_allclose(episodes, expected, rtol=1e-12)
-    np.testing.assert_allclose(episode_terms, expected_terms, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sums[:6], expected, rtol=1e-12)
+    np.testing.assert_allclose(sums[6:].reshape(2, -1), expected_terms, rtol=1e-9, atol=1e-9)
     for row, so_far in enumerate(course.values()):
         assert decisions[row] == len(so_far), "what goes on is kept for later"
         assert distance[row] == pytest.approx(sum(metres for _, metres in so_far))
@@ -387,13 +377,11 @@ def test_few_rows_are_decided_as_by_torch(rows: int) -> None:
     picks, few_picks = (np.empty((rows, 2), dtype=np.int64) for _ in range(2))
     chosen, few_chosen, values = (np.empty(rows, dtype=np.float32) for _ in range(3))
     actions, few_actions = (np.zeros((rows, 2, 3), dtype=np.float32) for _ in range(2))
-    numbers = policy.numbers()
-    prepare(seen, agents, numbers.mean, numbers.scale, features)
-    scores = policy.score(torch.from_numpy(features)).detach().numpy()
-    choose(scores, chances, numbers.moves, seen, agents, picks, chosen, actions)
-    decide_few(
-        seen, agents, numbers, chances, few_features, values, few_picks, few_chosen, few_actions
-    )
+    numbers = policy.arrays()
+    extract_features(seen, agents, numbers.mean, numbers.scale, features)
+    scores = policy.outputs(torch.from_numpy(features)).detach().numpy()
+    sample_actions(scores, chances, numbers.moves, seen, agents, picks, chosen, actions)
+    act(seen, agents, numbers, chances, few_features, values, few_picks, few_chosen, few_actions)
     assert np.array_equal(few_features, features)
     assert np.allclose(values, scores[:, -1], atol=1e-4)
     same = (picks == few_picks).all(axis=1)

@@ -1,11 +1,25 @@
-"""The league remembers evenly, never forgets the first self, and draws by its generator alone."""
+"""Opponents: past selves, bots and files, and who plays in which arena."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from estragon.selfplay.league import League
+from estragon.selfplay.config import LEAGUE
+from estragon.selfplay.league import (
+    ArenaSplit,
+    League,
+    fixed_opponents,
+    league_bots,
+    resolve_opponent,
+    split_arenas,
+)
 from estragon.selfplay.policy import Policy
+from estragon.support.errors import UserError
+from estragon.tag.arenas import Arenas
+from estragon.tag.bots import Bot
+from estragon.tag.policy_files import save_policies
 from tests.selfplay.staging import beginners, short_rules
 
 RULES = short_rules()
@@ -22,7 +36,7 @@ def remembering(remembered: int, selves: int) -> League:
         with torch.no_grad():
             own[0].mean.fill_(float(number))
             own[1].mean.fill_(-float(number))
-        league.remember(own)
+        league.add(own)
     return league
 
 
@@ -39,7 +53,7 @@ def test_it_remembers_everything_while_there_is_room() -> None:
 
 def test_a_memory_is_not_changed_by_what_is_learned_later() -> None:
     league, own = League(4), policies()
-    league.remember(own)
+    league.add(own)
     weight = own[0].state_dict()["layers.0.weight"]
     before = weight.clone()
     weight += 1.0
@@ -76,3 +90,88 @@ def test_draws_depend_on_the_generator_alone() -> None:
     assert seekers != hiders, "each on its own"
     assert len(set(seekers)) > 8
     assert len(set(hiders)) > 8
+
+
+OPPONENTS_RULES, TRANSFER = short_rules(), short_rules("transfer")
+
+
+@pytest.mark.parametrize("count", [8, 16, 33, 512])
+@pytest.mark.parametrize(
+    ("past", "sparring"), [(0.0, 0.0), (0.3, 0.2), (0.5, 0.5), (1.0, 0.0), (0.0, 1.0)]
+)
+def test_a_league_shares_out_every_agent_once(count: int, past: float, sparring: float) -> None:
+    split = split_arenas(count, "both", LEAGUE, past, sparring)
+    assert split.count == count
+    assert min(split.first, split.both, split.second, split.bots) >= 0
+    assert split.first == split.second, "both roles learn equally much"
+    assert 2 * split.first == pytest.approx(count * (past + sparring), abs=4.0)
+    assert 2 * split.bots == pytest.approx(count * sparring, abs=2.0)
+    players = split.learns().astype(int)
+    for agent, group in (*split.against_bots(), *split.against_opponents()):
+        players[group, agent] += 1
+    assert (players == 1).all(), "a learner, a bot or another opponent plays each agent"
+    assert split.learns().sum() == split.first + 2 * split.both + split.second
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"),
+    [
+        ("both", ArenaSplit(8, 0, 9)),
+        ("seeker", ArenaSplit(17, 0, 0)),
+        ("hider", ArenaSplit(0, 0, 17)),
+    ],
+)
+def test_against_a_fixed_opponent_nobody_meets_a_learner(role: str, expected: ArenaSplit) -> None:
+    split = split_arenas(17, role, "bot:chaser", 0.3, 0.2)  # type: ignore[arg-type]
+    assert split == expected
+    assert (split.learns().sum(axis=1) == 1).all()
+
+
+def test_opponents_by_default() -> None:
+    assert resolve_opponent(None, "both", OPPONENTS_RULES) == LEAGUE
+    assert resolve_opponent(None, "seeker", OPPONENTS_RULES) == "bot:evader"
+    assert resolve_opponent(None, "hider", OPPONENTS_RULES) == "bot:chaser"
+    assert resolve_opponent("bot:random", "hider", OPPONENTS_RULES) == "bot:random"
+    assert resolve_opponent("bot:random", "both", TRANSFER) == "bot:random"
+
+
+def test_a_league_for_one_role_is_refused() -> None:
+    with pytest.raises(UserError, match="in a league both roles learn"):
+        resolve_opponent(LEAGUE, "seeker", OPPONENTS_RULES)
+
+
+def test_one_role_under_transfer_rules_is_refused() -> None:
+    with pytest.raises(UserError, match="--role hider"):
+        resolve_opponent("bot:chaser", "hider", TRANSFER)
+
+
+def test_bots_and_files_as_opponents(tmp_path: Path) -> None:
+    pair = fixed_opponents("bot:chaser", "hider", OPPONENTS_RULES)
+    assert isinstance(pair.seeker, Bot)
+    assert pair.seeker is pair.hider
+    path = tmp_path / "policy.pt"
+    policies = beginners(OPPONENTS_RULES)
+    save_policies(path, {"hider": policies["hider"]}, OPPONENTS_RULES)
+    pair = fixed_opponents(str(path), "seeker", OPPONENTS_RULES)
+    assert pair.seeker is None
+    assert pair.hider is not None
+    seen = np.zeros((3, OPPONENTS_RULES.observation.size), dtype=np.float32)
+    assert np.array_equal(pair.hider.act(seen), policies["hider"].act(seen))
+    for role in ("hider", "both"):
+        with pytest.raises(UserError, match=f"holds no seeker, which --role {role} needs"):
+            fixed_opponents(str(path), role, OPPONENTS_RULES)
+    with pytest.raises(UserError, match="expected league, bot:NAME or a policy file"):
+        fixed_opponents(str(tmp_path / "nobody.pt"), "seeker", OPPONENTS_RULES)
+    with pytest.raises(UserError, match="no bot 'ninja'"):
+        fixed_opponents("bot:ninja", "seeker", OPPONENTS_RULES)
+
+
+def test_sparring_partners_play_the_role_they_are_good_at() -> None:
+    seekers, evader = league_bots(OPPONENTS_RULES)
+    assert isinstance(evader, Bot)
+    assert evader.name == "bot:evader"
+    seen = Arenas(20, rules=OPPONENTS_RULES, threads=1).reset()[:, 0].copy()
+    assert seekers is not None
+    actions = seekers.act(seen)
+    np.testing.assert_array_equal(actions[:5], Bot("random", OPPONENTS_RULES).act(seen)[:5])
+    np.testing.assert_array_equal(actions[5:], Bot("chaser", OPPONENTS_RULES).act(seen)[5:])

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.selfplay.block import Block
 from estragon.selfplay.metrics import COLUMNS, Board, Table, row_of
 from estragon.show.charts.data import read_table
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
 from estragon.tag.rules import GOING_ON, ROLES, TERMS
-from tests.selfplay.staging import short_rules, task_of, trainer_of
+from tests.selfplay.staging import Block, blocks_of, short_rules, task_of, trainer_of, updated
 
 CONTRACT = [
     "episode",
@@ -65,7 +64,7 @@ class Witness:
     """Adds up what happens in the arenas of a block where two learners meet."""
 
     def __init__(self, block: Block) -> None:
-        self._arenas, self._sides, self._step = block.arenas, block.rollout.sides, block.arenas.step
+        self._arenas, self._split, self._step = block.arenas, block.rollout.split, block.arenas.step
         self._course: dict[int, list[tuple[np.ndarray, float]]] = {}
         self.episodes: list[dict[str, Any]] = []
         """Those that ended."""
@@ -74,8 +73,8 @@ class Witness:
     def step(self, actions: np.ndarray, *, restart: bool = True) -> Results:
         seekers = self._arenas.arenas["seeker"].copy()
         results = self._step(actions, restart=restart)
-        first = self._sides.first if self._sides.both else 0
-        for a in range(first, first + (self._sides.both or self._sides.count)):
+        first = self._split.first if self._split.both else 0
+        for a in range(first, first + (self._split.both or self._split.count)):
             order = [seekers[a], 1 - seekers[a]]
             course = self._course.setdefault(a, [])
             course.append((results.rewards[a, order].astype(float), float(results.distances[a])))
@@ -96,10 +95,10 @@ class Witness:
 @pytest.mark.parametrize("opponent", ["league", "bot:evader"])
 def test_the_sums_are_those_of_the_arenas(rule_set: str, opponent: str) -> None:
     trainer = trainer_of(task_of(opponent=opponent, rules=short_rules(rule_set)))
-    witnesses = [Witness(block) for block in trainer.blocks]
+    witnesses = [Witness(block) for block in blocks_of(trainer)]
     told, total = 0, 0
     for number in range(12):
-        update = trainer.update()
+        update = updated(trainer)
         row: dict[str, Any] = row_of(update, trainer)
         assert set(row) == set(COLUMNS)
         assert row["updates"] == number + 1
@@ -142,7 +141,7 @@ def agree(row: dict[str, Any], episodes: list[dict[str, Any]]) -> None:
 
 def test_losses_are_told_for_each_role_and_on_average() -> None:
     trainer = trainer_of()
-    update = trainer.update()
+    update = updated(trainer)
     row: dict[str, Any] = row_of(update, trainer)
     trainer.close()
     for name in ("policy_loss", "value_loss"):
@@ -157,7 +156,7 @@ def test_losses_are_told_for_each_role_and_on_average() -> None:
 
 def test_a_role_that_does_not_learn_has_no_losses() -> None:
     trainer = trainer_of(task_of("hider", "bot:chaser"))
-    row = row_of(trainer.update(), trainer)
+    row = row_of(updated(trainer), trainer)
     trainer.close()
     assert row["seeker_policy_loss"] is None
     assert row["hider_policy_loss"] == row["policy_loss"]
@@ -236,7 +235,7 @@ def test_a_foreign_or_shorter_file_is_refused(tmp_path: Path, contents: bytes) -
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot go on with"):
+    with pytest.raises(UserError, match="cannot resume"):
         Table(tmp_path / "metrics.csv", ["a"]).restore(0)
 
 

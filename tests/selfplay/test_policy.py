@@ -3,8 +3,7 @@
 import numpy as np
 import torch
 
-from estragon.selfplay.policy import Policy
-from estragon.selfplay.rivals import PolicyRival
+from estragon.selfplay.policy import Policy, PolicyPlayer
 from tests.selfplay.staging import beginners, observations, short_rules
 
 RULES = short_rules()
@@ -43,7 +42,7 @@ def test_a_rival_without_chance_plays_the_best_move() -> None:
     frozen = beginners(RULES)["seeker"]
     choices = len(frozen.moves)
     frozen.weights[-1][1][choices] -= np.median(frozen.scores(seen())[:, choices])
-    rival = PolicyRival(Policy(frozen, RULES), None)
+    rival = PolicyPlayer(Policy(frozen, RULES), None)
     scores = frozen.scores(seen())
     runner_up, best = np.sort(scores[:, :choices], axis=1)[:, -2:].T
     clear = (best - runner_up > 1e-5) & (np.abs(scores[:, choices]) > 1e-5)
@@ -57,7 +56,7 @@ def test_a_rival_without_chance_plays_the_best_move() -> None:
 def test_a_rival_with_chance_plays_as_its_generator_says() -> None:
     policy = Policy(beginners(RULES)["seeker"], RULES)
     one, same, other = (
-        PolicyRival(policy, np.random.default_rng(seed)).act(seen()) for seed in (1, 1, 2)
+        PolicyPlayer(policy, np.random.default_rng(seed)).act(seen()) for seed in (1, 1, 2)
     )
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)

@@ -14,9 +14,9 @@ import torch
 
 from estragon.selfplay.checkpoint import TagRun, load_checkpoint, save_checkpoint
 from estragon.selfplay.config import Task
-from estragon.selfplay.ladder import Ladder
+from estragon.selfplay.evaluation import StageEvaluator
 from estragon.selfplay.session import STAGES, STRENGTH_COLUMNS, Session, start_session
-from estragon.selfplay.threads import Threads
+from estragon.selfplay.trainer import Threads
 from estragon.show.charts.draw import draw_charts
 from estragon.support.errors import UserError
 from estragon.support.interrupts import StopRequest
@@ -47,7 +47,9 @@ NAMES = [f"{100 * share:.0f}%" for share in STAGES]
 def few_matches() -> Any:
     """Judge with a handful of matches."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("estragon.selfplay.session.Ladder", partial(Ladder, matches=6))
+        patch.setattr(
+            "estragon.selfplay.session.StageEvaluator", partial(StageEvaluator, matches=6)
+        )
         yield
 
 
@@ -66,7 +68,7 @@ def new_session(root: Path, task: Task | None = None, steps: int = STEPS) -> Ses
 
 
 def resumed(root: Path) -> Session:
-    return Session.resume(TagRun.find(root, "latest"), None)
+    return Session.resume(TagRun.find(root))
 
 
 def run(session: Session, updates: int = -1) -> Onlooker:
@@ -204,7 +206,7 @@ def test_a_run_killed_while_it_was_judged(
 ) -> None:
     """The checkpoint is older than some of the stage's files; the stage is judged again."""
     session = resumed(stopped)
-    monkeypatch.setattr(session.ladder, "elo", lambda: 1 / 0)
+    monkeypatch.setattr(session.evaluator, "elo", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(session)
     run(resumed(stopped))
@@ -286,7 +288,7 @@ def test_a_resumed_run_remembers_what_it_was_asked(stopped: Path) -> None:
     assert (session.task.seed, session.task.role, session.task.opponent) == (3, "both", "league")
     assert (session.config, session.budget, session.threads) == (QUICK, STEPS, Threads(1, 1))
     assert session.seconds > 0.0
-    assert [stage.name for stage in session.ladder.stages] == NAMES[:5]
+    assert [stage.name for stage in session.evaluator.stages] == NAMES[:5]
     assert len(session.scores) == 5
 
 

@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from estragon.selfplay.checkpoint import TagRun
-from estragon.selfplay.ladder import EVALUATION_SEED
-from estragon.selfplay.policy import Policy
-from estragon.selfplay.rivals import PolicyRival
+from estragon.selfplay.evaluation import EVALUATION_SEED
+from estragon.selfplay.policy import Policy, PolicyPlayer
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.matches import Outcomes, Player, Team, play_matches, play_teams
@@ -38,7 +37,7 @@ def train(name: str, *options: str) -> TagRun:
 
 def in_torch(policy: FrozenPolicy, rules: Rules) -> Player:
     torch.set_num_threads(1)
-    return PolicyRival(Policy(policy, rules), None)
+    return PolicyPlayer(Policy(policy, rules), None)
 
 
 def stage(run: TagRun, role: Role, number: int, rules: Rules) -> Player:

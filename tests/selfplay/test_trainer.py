@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.selfplay.block import Block
-from estragon.selfplay.config import Task
-from estragon.selfplay.trainer import Trainer
+from estragon.selfplay.config import BLOCKS, RoleChoice, Task
+from estragon.selfplay.trainer import Threads, Trainer, choose_threads
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
 from estragon.tag.policy_files import save_policies
@@ -16,12 +15,15 @@ from estragon.tag.rules import GOING_ON, HIDER, SEEKER
 from tests.selfplay.staging import (
     CONFIG,
     STEPS_PER_UPDATE,
+    Block,
     beginners,
+    blocks_of,
     differences,
     short_rules,
     task_of,
     through_a_file,
     trainer_of,
+    updated,
 )
 
 
@@ -88,12 +90,12 @@ def test_a_saved_run_goes_on_to_the_same_bits(kind: str, tmp_path: Path) -> None
     try:
         for _ in range(3):
             trainer.update()
-        ticks = np.concatenate([block.arenas.arenas["tick"] for block in trainer.blocks])
+        ticks = np.concatenate([block.arenas.arenas["tick"] for block in blocks_of(trainer)])
         assert len(np.unique(ticks)) > 1 or (ticks > 0).all(), "in the middle of episodes"
         other.restore(everything(trainer))
         assert not differences(everything(trainer), everything(other))
         for _ in range(3):
-            one, two = trainer.update(), other.update()
+            one, two = updated(trainer), updated(other)
             assert (one.number, one.agent_steps) == (two.number, two.agent_steps)
             assert one.episodes == two.episodes
             assert one.losses == two.losses
@@ -132,7 +134,7 @@ def test_only_rows_of_learners_count() -> None:
     learners = 2 * both + 2 * (bots + past)
     assert 2 * CONFIG.horizon * learners == STEPS_PER_UPDATE
     for number in range(1, 4):
-        update = trainer.update()
+        update = updated(trainer)
         assert update.agent_steps == trainer.agent_steps == number * STEPS_PER_UPDATE
         assert trainer.updates == number == update.number + 1
     frozen = trainer.freeze()
@@ -151,14 +153,14 @@ def test_only_rows_of_learners_count() -> None:
 )
 def test_the_shares_of_a_league(changes: dict[str, Any], learners: int) -> None:
     trainer = trainer_of(**changes)
-    assert trainer.update().agent_steps == learners * CONFIG.horizon
+    assert updated(trainer).agent_steps == learners * CONFIG.horizon
     trainer.close()
 
 
 @pytest.mark.parametrize("rule_set", ["seek", "transfer"])
 def test_both_against_a_fixed_opponent_learn_from_one_agent_an_arena(rule_set: str) -> None:
     trainer = trainer_of(task_of(opponent="bot:chaser", rules=short_rules(rule_set)))
-    assert trainer.update().agent_steps == CONFIG.arenas * CONFIG.horizon
+    assert updated(trainer).agent_steps == CONFIG.arenas * CONFIG.horizon
     trainer.close()
 
 
@@ -171,7 +173,7 @@ def test_only_the_role_that_learns_changes(role: Any, learner: int) -> None:
     assert any(name.startswith(own) for name in changed)
     assert not [name for name in changed if name.startswith(other)]
     trainer = trainer_of(task)
-    update = trainer.update()
+    update = updated(trainer)
     trainer.close()
     assert list(update.losses) == list(trainer.freeze()) == [role]
     assert update.agent_steps == CONFIG.arenas * CONFIG.horizon
@@ -188,20 +190,20 @@ def test_in_a_league_both_roles_change_and_the_past_is_remembered() -> None:
 def test_episodes_are_those_of_learners_among_themselves() -> None:
     trainer = trainer_of()
     ended: list[int] = []
-    for block in trainer.blocks:
+    for block in blocks_of(trainer):
         spy_on(block, ended)
-    counted = sum(trainer.update().episodes.count for _ in range(8))
+    counted = sum(updated(trainer).episodes.count for _ in range(8))
     trainer.close()
     assert counted == sum(ended) == trainer.episodes > 0
 
 
 def spy_on(block: Block, ended: list[int]) -> None:
     """Note how many episodes end where two learners meet."""
-    step, sides = block.arenas.step, block.rollout.sides
+    step, split = block.arenas.step, block.rollout.split
 
     def spy(actions: np.ndarray, *, restart: bool = True) -> Results:
         results = step(actions, restart=restart)
-        both = results.ends[sides.first : sides.first + sides.both]
+        both = results.ends[split.first : split.first + split.both]
         ended.append(int((both != GOING_ON).sum()))
         return results
 
@@ -209,15 +211,15 @@ def spy_on(block: Block, ended: list[int]) -> None:
 
 
 def test_the_role_that_always_wins_waits_for_the_other() -> None:
-    for seeker_share, patience in ((1.0, [0.0, 1.0]), (0.75, [0.25, 1.0]), (0.0, [1.0, 0.0])):
+    for seeker_share, balance_weight in ((1.0, [0.0, 1.0]), (0.75, [0.25, 1.0]), (0.0, [1.0, 0.0])):
         trainer = trainer_of(balancing=2.0, past=0.3, sparring=0.3)
         trainer.seeker_share = seeker_share
-        for number, block in enumerate(trainer.blocks):
-            trainer._play(number)
+        trainer.source.collect(trainer)
+        for block in blocks_of(trainer):
             for role in (SEEKER, HIDER):
-                weights = block.rollout.batch(role, trainer.patience(role)).weights
-                assert set(weights) == {1.0, patience[role]}
-                taught_by_bots = block.rollout.sides.sparring * trainer.config.horizon
+                weights = block.rollout.batch(role, trainer.balance_weight(role)).weights
+                assert set(weights) == {1.0, balance_weight[role]}
+                taught_by_bots = block.rollout.split.bots * trainer.config.horizon
                 assert (weights == 1.0).sum() >= taught_by_bots > 0, "bots teach in any case"
         trainer.close()
     evenly, plainly = trained(5, balancing=1.0), trained(5, balancing=0.0)
@@ -232,7 +234,7 @@ def test_every_chance_has_a_stream_of_its_own() -> None:
         trainer = trainer_of(task_of(seed=seed))
         for updates in range(3):
             trainer.updates = updates
-            first += [trainer._random(purpose, part).random() for purpose, part in np.ndindex(4, 2)]
+            first += [trainer.rng(purpose, part).random() for purpose, part in np.ndindex(4, 2)]
     assert len(set(first)) == len(first) == 2 * 3 * 8
 
 
@@ -240,7 +242,7 @@ def test_the_learning_rate_falls_in_a_straight_line() -> None:
     trainer = trainer_of(steps=4 * STEPS_PER_UPDATE, learning_rate=1e-3, final_learning_rate=2e-4)
     rates = []
     while not trainer.done:
-        rates.append(trainer.update().learning_rate)
+        rates.append(updated(trainer).learning_rate)
     trainer.close()
     assert rates == pytest.approx([1e-3, 8e-4, 6e-4, 4e-4])
 
@@ -248,3 +250,30 @@ def test_the_learning_rate_falls_in_a_straight_line() -> None:
 def test_a_recipe_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(UserError, match="arenas"):
         trainer_of(arenas=33)
+
+
+@pytest.mark.parametrize(
+    ("cores", "seconds", "expected"),
+    [
+        (1, {}, Threads(1, 1)),
+        (2, {Threads(2, 1): 1.0, Threads(1, 1): 2.0}, Threads(2, 1)),
+        (2, {Threads(2, 1): 1.0, Threads(1, 1): 0.95}, Threads(2, 1)),
+        (2, {Threads(2, 1): 1.0, Threads(1, 1): 0.5}, Threads(1, 1)),
+        (8, {Threads(2, 1): 1.0, Threads(1, 1): 2.0, Threads(2, 4): 0.5}, Threads(2, 1)),
+    ],
+)
+def test_the_fastest_is_chosen_if_it_is_worth_it(
+    cores: int, seconds: dict[Threads, float], expected: Threads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("estragon.selfplay.trainer.available_cores", lambda: cores)
+    monkeypatch.setattr(
+        "estragon.selfplay.trainer._time_update", lambda _task, _config, tried: seconds[tried]
+    )
+    assert choose_threads(task_of(), CONFIG) == expected
+
+
+@pytest.mark.parametrize(("role", "opponent"), [("both", "league"), ("seeker", "bot:evader")])
+def test_it_really_tries(role: RoleChoice, opponent: str) -> None:
+    chosen = choose_threads(task_of(role, opponent), CONFIG)
+    assert 1 <= chosen.workers <= BLOCKS
+    assert chosen.torch_threads == 1, "or a seed would mean another run elsewhere"

@@ -1,4 +1,4 @@
-"""The end of a run: charts, a film of its stages, a newcomer's verdict, and a screen about it."""
+"""The end of a run: charts, a film of its stages, the exploitability, and a screen about it."""
 
 import json
 from functools import partial
@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from estragon.selfplay.config import RoleChoice
-from estragon.selfplay.ladder import Ladder
+from estragon.selfplay.display import print_results
+from estragon.selfplay.evaluation import StageEvaluator
 from estragon.selfplay.session import Session, start_session
-from estragon.selfplay.threads import Threads
+from estragon.selfplay.trainer import Threads
+from estragon.show.film import draw_results
 from estragon.show.frames import QUALITIES, Quality
-from estragon.show.training_end import finish
 from estragon.support.interrupts import StopRequest
+from estragon.support.progress import Progress
 from tests.selfplay.staging import (
     CONFIG,
     CPU,
@@ -28,9 +30,19 @@ from tests.selfplay.staging import (
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few stages, few matches, and a small film."""
     monkeypatch.setattr("estragon.selfplay.session.STAGES", (0.0, 1.0))
-    monkeypatch.setattr("estragon.selfplay.session.Ladder", partial(Ladder, matches=6))
-    monkeypatch.setattr("estragon.selfplay.probe.MATCHES", 16)
+    monkeypatch.setattr(
+        "estragon.selfplay.session.StageEvaluator", partial(StageEvaluator, matches=6)
+    )
+    monkeypatch.setattr("estragon.selfplay.evaluation.BEST_RESPONSE_MATCHES", 16)
     monkeypatch.setitem(QUALITIES, "low", Quality((192, 108), 5))
+
+
+def finish(session: Session, *, film: bool, probe_steps: int) -> None:
+    """The end of a run, as the command calls it."""
+    with Progress() as progress:
+        responses = session.write_summary(probe_steps, progress)
+        charts, filmed = draw_results(session.folder, progress, film=film)
+    print_results(session, responses, charts, filmed)
 
 
 def trained(root: Path, role: RoleChoice, opponent: str, rule_set: str = "seek") -> Session:
@@ -49,7 +61,7 @@ def test_both_roles_with_a_film(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert film.stat().st_size > 5_000
     shown = "".join(capsys.readouterr().out.split())  # however the console folds it
     assert film.name in shown
-    assert shown.count("anewcomerwhostudiedthe") == 2
+    assert shown.count("bestresponsetothe") == 2
     assert "evaltag--seeker" in shown
     summary = json.loads((the_run(tmp_path) / "summary.json").read_text())
     assert summary["agent_steps"] == session.trainer.agent_steps

@@ -7,12 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from estragon.live.brain import Brain
-from estragon.live.brains import PolicyBrain, RandomBrain
-from estragon.live.desk import Brains
-from estragon.live.limits import PORT
-from estragon.live.logs import logging_to
-from estragon.live.server import HOST, LiveServer
+from estragon.live.batcher import Actor, Actors, PolicyActor, RandomActor
+from estragon.live.protocol import PORT
+from estragon.live.server import HOST, LiveServer, logging_to
 from estragon.support.errors import UserError
 from estragon.support.options import optional
 from estragon.tag.policy_files import load_policies
@@ -54,25 +51,26 @@ class Serve:
             raise UserError(f"--seconds: expected more than 0, got {self.seconds}")
         if self.learn:
             return self._learning().run()
-        make, what = self._brain_maker()
+        make, what = self._actor_maker()
         log_file = self.output / "trainer" / "logs" / "server.log"
         with (
             logging_to(log_file) as log,
-            LiveServer(Brains(make), port=self.port, log=log) as server,
+            LiveServer(Actors(make), port=self.port, log=log) as server,
         ):
             log.info("listening on ws://%s:%d: %s", HOST, server.port, what)
             self._watch(server, log)
         return 0
 
     def _learning(self) -> "Live":
-        from estragon.commands.live import FOR_EVER_SEC, Live
+        from estragon.commands.live import Live
+        from estragon.live.source import FOREVER_SEC
 
         if self.random:
             raise UserError("--random and --learn: choose one")
         usual = self.output / "trainer" / "policy.pt"
         return Live(
             "seeker",
-            seconds=self.seconds or FOR_EVER_SEC,
+            seconds=self.seconds or FOREVER_SEC,
             warm_start=self.policy or (usual if usual.is_file() else None),
             seed=self.seed,
             port=self.port,
@@ -80,22 +78,18 @@ class Serve:
             output=self.output,
         )
 
-    def _brain_maker(self) -> tuple[Callable[[int], Brain], str]:
-        """Who makes a brain for an observation size, and what it plays."""
+    def _actor_maker(self) -> tuple[Callable[[int], Actor], str]:
+        """A factory of actors by observation size, and what they play, in words."""
         if self.random and self.policy is not None:
             raise UserError("--random and --policy: choose one")
         path = self.policy or self.output / "trainer" / "policy.npz"
-        substitute = RandomBrain(self.seed)
         if self.random or (self.policy is None and not path.is_file()):
             why = "" if self.random else f"; there is no {path}"
-            return lambda _: RandomBrain(self.seed), f"{substitute.describe()}{why}"
+            return lambda _: RandomActor(self.seed), f"random actions{why}"
         rules = load_rules()
-        trained = PolicyBrain(load_policies(path, rules), rules, substitute)
+        trained = PolicyActor(load_policies(path, rules), rules, self.seed)
         ours = rules.observation.size
-        return (
-            lambda size: trained if size == ours else RandomBrain(self.seed),
-            trained.describe(),
-        )
+        return lambda size: trained if size == ours else RandomActor(self.seed), trained.describe()
 
     def _watch(self, server: LiveServer, log: logging.Logger) -> None:
         start = reported = time.monotonic()

@@ -2,20 +2,18 @@
 
 import contextlib
 import dataclasses
-import platform
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from estragon import __version__
 from estragon.selfplay.config import PPOConfig
 from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import ensure_writable, locked
 from estragon.support.interrupts import deferred_interrupts
 from estragon.support.options import optional
+from estragon.support.progress import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -54,8 +52,8 @@ class TrainTag:
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where updates are computed; auto takes the CPU, which is faster for networks this small."""
     resume: bool = False
-    """Go on with the latest run, or with --run-id, to the same bits; only --output, --film,
-    --probe-steps count besides."""
+    """Continue the latest run, or --run-id, to the same bits; besides, only --output, --film and
+    --probe-steps count."""
     run_id: Annotated[str | None, optional("ID")] = None
     """The run to resume."""
     output: Path = Path()
@@ -63,34 +61,37 @@ class TrainTag:
     film: bool = True
     """Make a quick film: a match of each of five stages of the training, from above."""
     probe_steps: int = PROBE_STEPS
-    """How long a newcomer may study each finished policy, to see how far it can be exploited; 0
-    leaves it out."""
+    """How long the best response to each finished policy learns, to measure how far it can be
+    exploited; 0 leaves it out."""
     config: tyro.conf.OmitArgPrefixes[PPOConfig] = dataclasses.field(default_factory=PPOConfig)
 
     def run(self) -> int:
-        """Train, judge, draw, film, and tell."""
-        from estragon.selfplay.display import Display
-        from estragon.show.training_end import finish
+        """Train, evaluate, draw, film, and print the results."""
+        from estragon.selfplay.display import Display, print_results
+        from estragon.show.film import draw_results
 
         with contextlib.ExitStack() as alone:
             session = self._session(alone)
-            self._tell_start(session)
+            print(session.describe(), file=sys.stderr)
             with Display(session) as display, deferred_interrupts(display.say) as stop:
                 finished = session.run(display, stop)
             if not finished:
                 print(
                     f"stopped at {session.trainer.agent_steps:,} of {session.budget:,} steps; "
-                    f"everything is saved: --resume goes on",
+                    f"saved; continue with --resume",
                     file=sys.stderr,
                 )
                 return INTERRUPTED
-            finish(session, film=self.film, probe_steps=self.probe_steps)
+            with Progress() as progress:
+                responses = session.write_summary(self.probe_steps, progress)
+                charts, film = draw_results(session.folder, progress, film=self.film)
+            print_results(session, responses, charts, film)
         return 0
 
     def _session(self, alone: contextlib.ExitStack) -> "Session":
         from estragon.selfplay.checkpoint import TagRun
         from estragon.selfplay.session import Session, start_session
-        from estragon.selfplay.threads import choose_threads
+        from estragon.selfplay.trainer import choose_threads
 
         if self.probe_steps < 0:
             raise UserError(f"--probe-steps: expected 0 or more, got {self.probe_steps}")
@@ -98,7 +99,7 @@ class TrainTag:
         if self.resume:
             folder = TagRun.find(self.output, self.run_id or "latest")
             alone.enter_context(locked(folder.lock, timeout_sec=0.0))
-            return Session.resume(folder, None)
+            return Session.resume(folder)
         if self.run_id is not None:
             raise UserError(f"--run-id {self.run_id}: only together with --resume")
         session = start_session(
@@ -106,13 +107,13 @@ class TrainTag:
         )
         alone.enter_context(locked(session.folder.lock, timeout_sec=0.0))
         rules_file = None if self.rules_file is None else str(self.rules_file.absolute())
-        session.write_metadata(_about_here(self.layout) | {"rules_file": rules_file})
+        session.write_metadata({"layout": self.layout, "rules_file": rules_file})
         session.folder.mark_latest()
         return session
 
     def _task(self) -> "Task":
         from estragon.selfplay.config import LEAGUE, Task
-        from estragon.selfplay.opponents import fixed_rivals, resolve_opponent
+        from estragon.selfplay.league import fixed_opponents, resolve_opponent
         from estragon.tag.arenas import SEEDS
         from estragon.tag.layout import load_layouts
         from estragon.tag.rules import load_rules
@@ -122,7 +123,7 @@ class TrainTag:
             raise UserError(f"--seed: expected 0 to {SEEDS // 4 - 1}, got {self.seed}")
         opponent = resolve_opponent(self.opponent, self.role, rules)
         if opponent != LEAGUE:
-            fixed_rivals(opponent, self.role, rules)  # complain before anything is made
+            fixed_opponents(opponent, self.role, rules)  # fail before anything is created
         layouts = load_layouts(self.layout or rules.layout, rules)
         return Task(rules, layouts, self.seed, self.role, opponent)
 
@@ -130,30 +131,5 @@ class TrainTag:
         import torch
 
         if self.device == "cuda" and not torch.cuda.is_available():
-            raise UserError("--device cuda: torch sees no CUDA here; say --device cpu")
+            raise UserError("--device cuda: CUDA is not available; use --device cpu")
         return torch.device("cuda" if self.device == "cuda" else "cpu")
-
-    def _tell_start(self, session: "Session") -> None:
-        went_on = f", going on at {session.trainer.agent_steps:,} steps" if self.resume else ""
-        threads = session.threads
-        print(
-            f"run {session.folder.run_id}: {session.task.role} against {session.task.opponent}, "
-            f"seed {session.task.seed}, {session.budget:,} steps on {session.device} "
-            f"({threads.workers} workers × {threads.torch_threads} torch threads){went_on}",
-            file=sys.stderr,
-        )
-
-
-def _about_here(layout: str | None) -> dict[str, Any]:
-    import numpy as np
-    import torch
-
-    return {
-        "layout": layout,
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "estragon": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "machine": platform.machine(),
-    }

@@ -1,7 +1,7 @@
-"""The server of live training, in a thread of its own; docs/ws_protocol.md is what it speaks.
+"""The WebSocket server of live play, in a thread of its own; docs/ws_protocol.md is its protocol.
 
-A client is answered one message at a time, so that one that does not read holds up nobody else and
-fills no memory: its own handler waits for it, not longer than the limit, and nobody asks the desk.
+A client is answered one message at a time: one that does not read blocks only its own handler, for
+no longer than the limit, and fills no memory.
 """
 
 import asyncio
@@ -9,43 +9,59 @@ import contextlib
 import errno
 import itertools
 import logging
+import logging.handlers
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
+from http import HTTPStatus
+from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
 from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
+from websockets.http11 import Request, Response
 
-from estragon.live.conversation import Conversation, Counts, RefusedError
-from estragon.live.desk import Brains, Desk
-from estragon.live.door import Door, quiet_logger
-from estragon.live.limits import LARGEST_MESSAGE, PORT, Limits
-from estragon.live.messages import write_error
+from estragon.live.batcher import Actors, RequestBatcher
+from estragon.live.client import ClientHandler, Counts, RefusedError
+from estragon.live.protocol import LARGEST_MESSAGE, PORT, Limits, write_error
 from estragon.support.errors import UserError
+from estragon.support.files import ensure_writable
 from estragon.tag.rules import Rules, load_rules
+
+PAGE = """\
+This is the live training server of Estragon. It speaks WebSocket, not HTTP: there is nothing to
+see in a browser. A game connects to ws://{host} and requests what its agents should do;
+docs/ws_protocol.md says how.
+"""
+ELSEWHERE = "Pages from elsewhere may not talk to this server.\n"
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+LONGEST_SHOWN = 100
+
 
 HOST = "127.0.0.1"
 START_SEC = 20.0
 STOP_SEC = 20.0
 POLL_SEC = 0.01
 WAITING_MESSAGES = 2
-"""Of a client, before it is not read from any more."""
+"""Of a client that are read ahead."""
 LONGEST_REASON = 123
 """Bytes, of a close frame."""
 
 
 class SlowClientError(Exception):
-    """A client does not read what it is answered."""
+    """A client does not read its answers."""
 
 
 class LiveServer:
-    """Listens while its block lasts: `with LiveServer(Brains(make)) as server: …`."""
+    """Listens while its block lasts: `with LiveServer(Actors(make)) as server: …`."""
 
     def __init__(
         self,
-        brains: Brains,
+        actors: Actors,
         *,
         port: int = PORT,
         log: logging.Logger | None = None,
@@ -55,19 +71,19 @@ class LiveServer:
         """Prepare a server; nothing happens before `start`.
 
         Args:
-            brains: who answers; asked in the server's own thread alone.
-            port: where; 0 for any that is free, which `port` then says.
-            log: for a line about every client, and what goes wrong.
+            actors: called in the server's thread only.
+            port: to listen on; 0 for any free one, which `port` then holds.
+            log: for connections and errors.
             limits: tighter ones, for tests.
-            rules: the game whose observations are ours; by default the game's own.
+            rules: of our own observations; by default the game's.
         """
         self.port = port
         self.counts = Counts()
-        self._brains = brains
+        self._actors = actors
         self._log = log or logging.getLogger("estragon.live")
         self._limits = limits or Limits()
         self._rules = rules or load_rules()
-        self._desk = Desk(brains)
+        self._batcher = RequestBatcher(actors)
         self._numbers = itertools.count(1)
         self._connections: set[ServerConnection] = set()
         self._started: Future[int] = Future()
@@ -101,12 +117,12 @@ class LiveServer:
         self.port = self._started.result(timeout=START_SEC)
 
     def check(self) -> None:
-        """Raise what ended the server, if anything but `stop` did."""
+        """Raise the error that ended the server, if any."""
         if self._ended_by is not None:
             raise self._ended_by
 
     def stop(self) -> None:
-        """Tell all clients, and end; at once if it has ended already."""
+        """Close all connections and end; returns at once if it has ended already."""
         if self._loop is not None and self._thread.is_alive():
             with contextlib.suppress(RuntimeError):  # it closed this very moment
                 self._loop.call_soon_threadsafe(self._stopping.set)
@@ -117,7 +133,7 @@ class LiveServer:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - for who started it, in another thread
+        except BaseException as error:  # noqa: BLE001 - raised in the starting thread
             self._ended_by = error
             if self._started.done():
                 self._log.exception("the server ended")
@@ -126,22 +142,22 @@ class LiveServer:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._loop.set_exception_handler(self._log_mishap)
+        self._loop.set_exception_handler(self._log_error)
         limits = self._limits
         try:
             server = await serve(
-                self._attend,
+                self._handle,
                 HOST,
                 self.port,
                 compression=None,
-                process_request=Door(self._log).answer,
+                process_request=self._check_request,
                 open_timeout=limits.open_sec,
                 ping_interval=limits.ping_every_sec,
                 ping_timeout=limits.ping_sec,
                 close_timeout=limits.close_sec,
                 max_size=LARGEST_MESSAGE,
                 max_queue=WAITING_MESSAGES,
-                logger=quiet_logger(self._log),
+                logger=_library_logger(self._log),
             )
         except (OSError, OverflowError) as error:
             raise _cannot_listen(self.port, error) from error
@@ -160,49 +176,62 @@ class LiveServer:
             async with asyncio.timeout(self._limits.open_sec):
                 await server.wait_closed()
 
-    def _log_mishap(self, _: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    def _check_request(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Answer browsers with a page, refuse foreign origins; None lets a client in."""
+        path = request.path[:LONGEST_SHOWN]
+        if "websocket" not in ", ".join(request.headers.get_all("Upgrade")).lower():
+            self._log.info("answered an HTTP request for %r", path)
+            host, port = connection.local_address[:2]
+            return connection.respond(HTTPStatus.OK, PAGE.format(host=f"{host}:{port}"))
+        for origin in request.headers.get_all("Origin"):
+            if _host(origin) not in LOCAL_HOSTS:
+                self._log.warning("refused origin %r", origin[:LONGEST_SHOWN])
+                return connection.respond(HTTPStatus.FORBIDDEN, ELSEWHERE)
+        return None
+
+    def _log_error(self, _: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         error = context.get("exception")
         shown = error if isinstance(error, BaseException) else None
         self._log.error("%s", context["message"], exc_info=shown)
 
-    async def _attend(self, connection: ServerConnection) -> None:
+    async def _handle(self, connection: ServerConnection) -> None:
         if len(self._connections) >= self._limits.connections:
-            self._log.warning("a client too many: there are %d", len(self._connections))
+            self._log.warning("refused a connection: %d are open", len(self._connections))
             await self._close(connection, CloseCode.TRY_AGAIN_LATER, "too many connections")
             return
         self.counts.connections += 1
         self._connections.add(connection)
-        self._desk.clients = len(self._connections)
-        conversation = Conversation(
-            next(self._numbers), self._rules, self._brains, self._desk, self.counts
+        self._batcher.clients = len(self._connections)
+        handler = ClientHandler(
+            next(self._numbers), self._rules, self._actors, self._batcher, self.counts
         )
         start = time.monotonic()
-        self._log.info("client %d connected", conversation.number)
-        why = "the server stops"
+        self._log.info("client %d connected", handler.number)
+        why = "server stopped"
         try:
-            why = await self._converse(connection, conversation)
+            why = await self._answer_messages(connection, handler)
         finally:
             self._connections.discard(connection)
-            self._desk.clients = len(self._connections)
-            self._leave(conversation.number)
+            self._batcher.clients = len(self._connections)
+            self._leave(handler.number)
             self._log.info(
-                "client %d gone after %.0f s and %d decisions: %s",
-                conversation.number,
+                "client %d disconnected after %.0f s and %d decisions: %s",
+                handler.number,
                 time.monotonic() - start,
-                conversation.decisions,
+                handler.decisions,
                 why,
             )
 
-    async def _converse(self, connection: ServerConnection, conversation: Conversation) -> str:
-        """Answer a client until it is gone; why it is."""
+    async def _answer_messages(self, connection: ServerConnection, handler: ClientHandler) -> str:
+        """Answer a client until it disconnects; returns why."""
         try:
             while True:
-                greeted = conversation.hello is not None
-                answer = await conversation.answer(await connection.recv())
+                greeted = handler.hello is not None
+                answer = await handler.answer(await connection.recv())
                 if answer is not None:
                     await self._send(connection, answer)
                 if not greeted:
-                    self._log_hello(conversation)
+                    self._log_hello(handler)
         except ConnectionClosed as closed:
             frame = closed.rcvd or closed.sent
             return f"{frame.code} {frame.reason[:LONGEST_REASON]!r}" if frame else "connection lost"
@@ -214,9 +243,9 @@ class LiveServer:
                 broadcast([connection], write_error(str(refused)))
             await self._close(connection, refused.code, str(refused))
             return f"{int(refused.code)} {refused}"
-        except Exception as error:  # noqa: BLE001 - whatever a brain raises
-            self._log.exception("client %d: a mistake of ours", conversation.number)
-            await self._close(connection, CloseCode.INTERNAL_ERROR, "a mistake of the server's")
+        except Exception as error:  # noqa: BLE001 - whatever an actor raises
+            self._log.exception("client %d: internal error", handler.number)
+            await self._close(connection, CloseCode.INTERNAL_ERROR, "internal error of the server")
             return f"{int(CloseCode.INTERNAL_ERROR)} {type(error).__name__}"
 
     async def _send(self, connection: ServerConnection, answer: str | bytes) -> None:
@@ -242,15 +271,15 @@ class LiveServer:
 
     def _leave(self, client: int) -> None:
         try:
-            self._brains.leave(client)
+            self._actors.leave(client)
         except Exception:  # noqa: BLE001 - as above
-            self._log.exception("client %d left: a mistake of ours", client)
+            self._log.exception("client %d left: internal error", client)
 
-    def _log_hello(self, conversation: Conversation) -> None:
-        if (hello := conversation.hello) is not None:
+    def _log_hello(self, handler: ClientHandler) -> None:
+        if (hello := handler.hello) is not None:
             self._log.info(
                 "client %d is %r: %d arenas, observations of %d, rewards %r, %s",
-                conversation.number,
+                handler.number,
                 hello.client[:LONGEST_REASON],
                 hello.arenas,
                 hello.observation_size,
@@ -262,7 +291,64 @@ class LiveServer:
 def _cannot_listen(port: int, error: Exception) -> UserError:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return UserError(
-            f"port {port} is taken, perhaps by another estragon serve: stop it, or choose another "
+            f"port {port} is in use, perhaps by another estragon serve; stop it, or choose another "
             "with --port"
         )
     return UserError(f"cannot listen on port {port}: {error}; choose another with --port")
+
+
+def _host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).hostname
+    except ValueError:
+        return None
+
+
+def _library_logger(log: logging.Logger) -> logging.Logger:
+    """A logger for the websockets library: errors only, without tracebacks."""
+    quiet = log.getChild("websockets")
+    quiet.setLevel(logging.ERROR)
+    quiet.filters = [_without_traceback]
+    return quiet
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    record.exc_info = record.exc_text = None
+    return True
+
+
+LARGEST_LOG = 4 * 2**20
+"""Bytes; one older file is kept."""
+
+
+@contextlib.contextmanager
+def logging_to(path: Path, *, shown: bool = True) -> Iterator[logging.Logger]:
+    """Log to a file, with tracebacks, and to standard error if `shown`, without."""
+    ensure_writable(path)
+    log = logging.getLogger("estragon.live")
+    handlers: list[logging.Handler] = []
+    if shown:
+        handlers.append(logging.StreamHandler(sys.stderr))
+        handlers[0].setFormatter(_OneLine("%(asctime)s %(message)s", "%H:%M:%S"))
+    kept = logging.handlers.RotatingFileHandler(
+        path, maxBytes=LARGEST_LOG, backupCount=1, encoding="utf-8"
+    )
+    kept.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    log.handlers = [*handlers, kept]
+    try:
+        yield log
+    finally:
+        log.handlers = []
+        kept.close()
+
+
+class _OneLine(logging.Formatter):
+    """Without tracebacks."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The message, and the type and text of an error."""
+        error = record.exc_info[1] if record.exc_info else None
+        line = f"{self.formatTime(record, self.datefmt)} {record.getMessage()}"
+        return f"{line}: {type(error).__name__}: {error}" if error else line

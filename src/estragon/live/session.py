@@ -1,112 +1,310 @@
-"""A live training run, with everything it leaves on disk."""
+"""A live run: the server, the learner, and a Godot process per round, restarted when it fails."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import contextlib
+import csv
+import io
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self, cast
 
-import torch
-
-from estragon.live.trainer import LiveTrainer
-from estragon.selfplay.checkpoint import TagRun
-from estragon.selfplay.config import PPOConfig, Task
-from estragon.selfplay.metrics import Board, row_of
-from estragon.selfplay.self_play import SelfPlay, Update
+from estragon.godot.display import display
+from estragon.godot.find import require_godot
+from estragon.godot.process import GodotError, GodotProcess, RestartBudget
+from estragon.godot.project import import_project
+from estragon.live.learning import learning_actors
+from estragon.live.server import HOST, LiveServer, logging_to
+from estragon.live.source import FOREVER_SEC, LIVE_CONFIG, LiveSource
+from estragon.selfplay.config import PPOConfig
+from estragon.selfplay.display import Display
 from estragon.selfplay.session import Session
-from estragon.selfplay.threads import Threads
-from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.policy_files import load_policies
-from estragon.tag.rules import Role
+from estragon.support import paths
+from estragon.support.errors import UserError
+from estragon.support.files import write_whole
+from estragon.support.interrupts import StopRequest, deferred_interrupts
+from estragon.support.options import from_environment
+from estragon.tag.rules import ROLES, Role
 
-FOR_EVER_SEC = 10**9
-APPROACH = "ppo-live"
-CONFIG = PPOConfig(
-    arenas=64,
-    horizon=128,
-    minibatch=512,
-    epochs=5,
-    learning_rate=1e-3,
-    past=0.2,
-    sparring=0.5,
-    snapshot_every=10,
+ROUND_COLUMNS = ("round_index", "role", "start_ts", "end_ts", "log_path")
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of play by one Godot process."""
+
+    index: int
+    role: Role
+    """Of the first agent at the start of an episode."""
+    seconds: float
+
+
+def rounds_of(roles: list[Role], seconds: float) -> list[Round]:
+    """As many rounds as roles, sharing `seconds`."""
+    return [Round(index, role, seconds / len(roles)) for index, role in enumerate(roles, 1)]
+
+
+class RoundLog:
+    """`self_play_rounds.csv`: one row per finished round."""
+
+    def __init__(self, path: Path) -> None:
+        """Start an empty file."""
+        self._path = path
+        self._rows: list[list[object]] = []
+
+    def add(self, played: Round, start: float, log: Path) -> None:
+        """Add a round that started at `start`, a time of day, and ends now."""
+        times = [_stamp(start), _stamp(time.time())]
+        self._rows.append([played.index, played.role, *times, log.name])
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(ROUND_COLUMNS)
+        writer.writerows(self._rows)
+        write_whole(self._path, stream.getvalue().encode())
+
+
+def _stamp(moment: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(moment))
+
+
+POLL_SEC = 0.1
+STOP_SEC = 30.0
+SECONDS = 600.0
+SWITCH_SEC = 0.0005
+"""How long the learning thread may keep the server's thread from answering."""
+OPEN_BY_HAND = (
+    "Godot was not started ({why}). The server is running: open godot/project.godot in Godot 4.4 "
+    "or newer, set training_mode of the node RLEnv, and run the main scene"
 )
-"""One game plays a few thousand decisions a second, not two hundred thousand: smaller updates,
-gone through more often, learn more from each, and more of the arenas have a bot in them."""
-GENTLE_LEARNING_RATE = 1e-4
-"""For policies that are good already."""
 
 
-class LiveSession(Session):
-    """A run whose games are played elsewhere; its budget is seconds."""
-
-    trainer: LiveTrainer
+class Games:
+    """Plays the rounds one after the other, in a thread of its own."""
 
     def __init__(
         self,
-        folder: TagRun,
-        task: Task,
-        config: PPOConfig,
-        budget: int,
-        device: torch.device,
-        threads: Threads,
-        start: Mapping[Role, FrozenPolicy] | None = None,
+        rounds: list[Round],
+        options: list[str],
+        folder: Path,
+        *,
+        watch: bool = False,
+        say: Callable[[str], None],
+        budget: RestartBudget | None = None,
     ) -> None:
-        """Begin a run in an empty folder, with policies to go on from if there are any."""
-        self._start = start
-        self.games = "games"
-        """What plays, in words."""
-        super().__init__(folder, task, config, budget, device, threads)
+        """Find Godot, or install it, and prepare the project.
+
+        Args:
+            rounds: to play.
+            options: of the game.
+            folder: for the logs.
+            watch: open a window, and play in real time.
+            say: prints a line.
+            budget: of restarts.
+        """
+        self._rounds, self._options, self._folder = rounds, options, folder
+        self._watch, self._say = watch, say
+        self._budget = budget or RestartBudget()
+        self._godot = require_godot()
+        self._project = import_project(paths.godot_project(), godot=self._godot)
+        self._log = RoundLog(folder / "self_play_rounds.csv")
+        self._stopping = threading.Event()
+        self.restarts = 0
+        self.pid: int | None = None
+        """Of the game that plays now."""
+        self.error: Exception | None = None
+        """Why the games ended before their rounds were over."""
+        self._thread = threading.Thread(target=self._run, name="games", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Start the thread."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the game."""
+        self._stopping.set()
+        self._thread.join(STOP_SEC)
 
     @property
-    def shape(self) -> str:
-        """Where the steps come from, in words."""
-        return f"{self.games} × 2 agents × {self.task.rules.episode.step_tick_interval} ticks"
+    def over(self) -> bool:
+        """Whether all games are over."""
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            with self._environment() as env:
+                for each in self._rounds:
+                    if not self._stopping.is_set():
+                        self._play(each, env)
+        except Exception as error:  # noqa: BLE001 - read in another thread
+            self.error = error
+
+    @contextlib.contextmanager
+    def _environment(self) -> Iterator[dict[str, str]]:
+        with contextlib.ExitStack() as stack:
+            env = stack.enter_context(display()) if self._watch else dict(os.environ)
+            env.pop("AI_TRAIN_DURATION", None)  # the time of the whole run is counted here
+            yield env | {"AI_TRAINING_MODE": env.get("AI_TRAINING_MODE", "1")}
+
+    def _play(self, each: Round, env: dict[str, str]) -> None:
+        """Play one round, restarting the game when it fails."""
+        start, deadline = time.time(), time.monotonic() + each.seconds
+        name = f"godot_round{each.index}"
+        try:
+            while time.monotonic() < deadline and not self._stopping.is_set():
+                try:
+                    self._play_once(each, env, name, deadline)
+                except GodotError as error:
+                    self._budget.spend(error)
+                    self.restarts += 1
+                    self._say(f"{name} restarted: {error}")
+        finally:
+            self.pid = None
+            self._log.add(each, start, self._folder / f"{name}.log")
+
+    def _play_once(self, each: Round, env: dict[str, str], name: str, deadline: float) -> None:
+        words: list[str | Path] = ["--path", self._project]
+        if self._watch:
+            words += ["--rendering-driver", "opengl3"]
+        else:
+            words += ["--headless", "--fixed-fps", "60"]
+        mine = env | {"AI_IS_IT": "1" if each.role == "seeker" else "0"}
+        with GodotProcess(
+            [*words, "--", *self._options],
+            folder=self._folder,
+            name=name,
+            godot=self._godot,
+            env=mine,
+        ) as game:
+            self.pid = game.pid
+            while time.monotonic() < deadline and not self._stopping.is_set():
+                if (status := game.status) is not None:
+                    if status == 0 and self._watch:
+                        self._stopping.set()  # the window was closed
+                        return
+                    raise game.error(game.how_it_ended())
+                time.sleep(POLL_SEC)
+
+
+def plan_rounds(
+    mode: str, rounds: int | None, round_seconds: float | None, seconds: float | None
+) -> tuple[list[Role], float]:
+    """The first agent's role in each round, and how long all of them last together.
+
+    None stands for the environment variable, else the default.
+    """
+    count = from_environment(rounds, "SELF_PLAY_ROUNDS", 4, int)
+    each = from_environment(round_seconds, "SELF_PLAY_DURATION", 180.0, float)
+    default = count * each if mode == "self-play" else SECONDS
+    total = from_environment(seconds, "AI_TRAIN_DURATION", default, float)
+    for name, value in (("rounds", count), ("round-seconds", each), ("seconds", total)):
+        if not 0 < value <= FOREVER_SEC:
+            raise UserError(f"--{name}: expected more than 0, got {value}")
+    first = os.environ.get("SELF_PLAY_START_ROLE", "seeker") if mode == "self-play" else mode
+    if first not in ROLES:
+        raise UserError(f"SELF_PLAY_START_ROLE: expected seeker or hider, got {first}")
+    start = ROLES.index(first)
+    return [ROLES[(start + i) % 2] for i in range(count if mode == "self-play" else 1)], total
+
+
+def update_size(rows: int) -> PPOConfig:
+    """The config of a live run whose updates take about `rows` agent-steps."""
+    if not 256 <= rows <= 2**20:
+        raise UserError(f"--update-rows: expected 256 to {2**20}, got {rows}")
+    horizon = min(LIVE_CONFIG.horizon, rows // 16)
+    return replace(LIVE_CONFIG, arenas=rows // horizon // 2 * 2, horizon=horizon)
+
+
+def train_live(
+    session: Session,
+    roles: list[Role],
+    folder: Path,
+    *,
+    port: int,
+    arenas: int,
+    watch: bool,
+    start_godot: bool,
+) -> bool:
+    """Serve, play and learn until the budget is spent; False when interrupted.
+
+    Args:
+        session: of a live run.
+        roles: of the first agent in each round.
+        folder: for the logs.
+        port: of the server.
+        arenas: in one Godot.
+        watch: open a window, with one arena in real time.
+        start_godot: False for games that are started by hand.
+    """
+    source = cast("LiveSource", session.source)
+    sys.setswitchinterval(SWITCH_SEC)
+    with contextlib.ExitStack() as stack:
+        log = stack.enter_context(logging_to(folder / "server.log", shown=False))
+        root = session.folder.root
+        actors = stack.enter_context(learning_actors(session.trainer, source, root))
+        server = LiveServer(actors, port=port, log=log, rules=session.task.rules)
+        stack.enter_context(server)
+        display = stack.enter_context(Display(session))
+        stop = stack.enter_context(deferred_interrupts(display.say))
+        display.say(f"listening on ws://{HOST}:{server.port}; logs are in {folder}")
+        games = None
+        try:
+            rounds = rounds_of(roles, session.seconds_left)
+            options = _game_options(session, server.port, arenas)
+            if start_godot:
+                games = Games(rounds, options, folder, watch=watch, say=display.say)
+            else:
+                display.say(OPEN_BY_HAND.format(why="--no-godot"))
+        except UserError as error:
+            display.say(OPEN_BY_HAND.format(why=error))
+
+        def begin() -> None:
+            source.start_clock()
+            if games is not None and not stop.made:
+                stack.enter_context(games)
+                source.games = f"{arenas} arenas in Godot"
+
+        finished = session.run(display, StopLive(stop, server, games), begin)
+    server.check()
+    if games is not None and games.error is not None:
+        raise games.error
+    if not finished and stop.made:
+        return False
+    if not len(session.metrics):
+        raise UserError(
+            f"nothing was learned in {session.spent}: no game played long enough; connections are "
+            f"listed in {folder / 'server.log'}"
+        )
+    return True
+
+
+def _game_options(session: Session, port: int, arenas: int) -> list[str]:
+    """The game's options for the task of a run."""
+    task = session.task
+    layout = json.loads(session.folder.metadata.read_text(encoding="utf-8"))["layout"]
+    return [
+        "--live=1",
+        f"--server=ws://{HOST}:{port}",
+        f"--arenas={arenas}",
+        f"--seed={task.seed}",
+        f"--rules={task.rules.rules}",
+        f"--rewards={task.rules.rewards}",
+        *([f"--layout={layout}"] if layout else []),
+    ]
+
+
+class StopLive(StopRequest):
+    """Stop on request, when all games are over, or when the server has ended."""
+
+    def __init__(self, stop: StopRequest, server: LiveServer, games: Games | None) -> None:
+        self._stop, self._server, self._games = stop, server, games
 
     @property
-    def spent(self) -> str:
-        """How much of the budget is gone, in words."""
-        gone = f"{_minutes(self.trainer.seconds)} min"
-        if self.budget < FOR_EVER_SEC:
-            gone = f"{_minutes(self.trainer.seconds)} of {_minutes(self.budget)} min"
-        return f"{gone}, {self.trainer.agent_steps / 1e6:.2f} M steps"
-
-    @property
-    def seconds_left(self) -> float:
-        """Until the budget is spent."""
-        return max(0.0, self.budget - self.trainer.seconds)
-
-    def _make_trainer(self) -> SelfPlay:
-        return LiveTrainer(self.task, self.config, self.budget, self.device, self._start)
-
-    def _add_rows(self, update: Update, board: Board) -> None:
-        """One row an episode."""
-        trainer = self.trainer
-        first = trainer.episodes - len(trainer.ended)
-        for number, episode in enumerate(trainer.ended, first + 1):
-            row = row_of(replace(update, episodes=episode), trainer)
-            row |= {"episode": number, "episode_id": f"episode_{number:07d}"}
-            row["agent_steps_per_s"] = round(self.agent_steps_per_s)
-            self.metrics.add(row)
-        board.add(row_of(update, trainer), trainer.updates)
-
-    def _save_more(self) -> None:
-        self.save_policies()
-
-
-def start_live_session(
-    root: Path, task: Task, config: PPOConfig, seconds: int, warm_start: Path | None
-) -> LiveSession:
-    """Begin a run in a folder of its own."""
-    start = None
-    if warm_start is not None:
-        start = load_policies(warm_start, task.rules)
-        config = replace(config, learning_rate=GENTLE_LEARNING_RATE)
-    folder = TagRun.timestamped(root, APPROACH)
-    device = torch.device("cpu")
-    session = LiveSession(folder, task, config, seconds, device, Threads(1, 1), start)
-    session.save()
-    return session
-
-
-def _minutes(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}:{rest:02d}"
+    def made(self) -> bool:  # type: ignore[override]
+        """Whether to stop."""
+        over = self._games is not None and self._games.over
+        return self._stop.made or over or self._server.ended

@@ -1,7 +1,9 @@
-"""A run as a person watches it: a live screen in a terminal, a line now and then elsewhere."""
+"""What a person sees of a run: a live screen in a terminal or lines elsewhere, then the results."""
 
 import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 from rich.console import Console, Group
@@ -10,13 +12,15 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from estragon.selfplay.ladder import PAIRINGS, Score, Stage
-from estragon.selfplay.self_play import Update
+from estragon.selfplay.evaluation import PAIRINGS, BestResponse, Score, Stage
+from estragon.selfplay.league import USUAL_BOTS
 from estragon.selfplay.session import Session
+from estragon.selfplay.trainer import Update
+from estragon.tag.matches import wilson_interval
 
 PLAIN_EVERY_SEC = 10.0
 RECENT = 20
-"""Updates that "now" is the mean of."""
+"""Updates that the numbers shown are means of."""
 
 
 class Display:
@@ -28,48 +32,48 @@ class Display:
         self._console = Console(stderr=True)
         self._live: Live | None = None
         self._recent: list[Update] = []
-        self._judging = ""
-        self._told_at = time.monotonic()
+        self._evaluating = ""
+        self._printed_at = time.monotonic()
 
     def __enter__(self) -> Self:
-        """Begin to show."""
+        """Start the live screen."""
         if self._console.is_terminal and sys.stderr.isatty():
             self._live = Live(console=self._console, refresh_per_second=4, transient=True)
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the terminal back."""
+        """Stop the live screen."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def say(self, text: str) -> None:
-        """Tell one thing."""
+        """Print a line."""
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def updated(self, update: Update, session: Session) -> None:
-        """Another update is done."""
+    def on_update(self, update: Update) -> None:
+        """Show the numbers of an update."""
         self._recent = [*self._recent[-RECENT + 1 :], update]
         if self._live is not None:
             self._live.update(self._screen())
-        elif time.monotonic() - self._told_at > PLAIN_EVERY_SEC:
-            self._told_at = time.monotonic()
+        elif time.monotonic() - self._printed_at > PLAIN_EVERY_SEC:
+            self._printed_at = time.monotonic()
             self.say(self._line())
 
-    def judging(self, what: str) -> None:
-        """A stage is being judged."""
-        self._judging = what
+    def on_evaluation(self, what: str) -> None:
+        """Show what is being evaluated."""
+        self._evaluating = what
         if self._live is not None:
             self._live.update(self._screen())
 
-    def judged(self, stage: Stage, scores: dict[str, Score], session: Session) -> None:
-        """A stage was judged."""
-        self._judging = ""
+    def on_stage(self, stage: Stage, scores: dict[str, Score]) -> None:
+        """Show the scores of a stage."""
+        self._evaluating = ""
         if self._live is not None:
             self._live.update(self._screen())
             return
-        self._told_at = time.monotonic()
+        self._printed_at = time.monotonic()
         shown = ", ".join(
             f"{name.replace('_vs_', ' beats ')} {score.win_rate:.0%}"
             for name, score in scores.items()
@@ -80,7 +84,7 @@ class Display:
         session = self._session
         return (
             f"{session.spent}, "
-            f"{self._rate():,.0f} agent-steps/s ({session.shape}), "
+            f"{self._rate():,.0f} agent-steps/s ({session.source.shape}), "
             f"seeker wins {self._seeker_wins()}, {_clock(session.seconds_left)} left"
         )
 
@@ -90,12 +94,12 @@ class Display:
         head = Text.assemble(
             ("training ", "bold"),
             f"{session.task.role} against {session.task.opponent}, seed {session.task.seed}\n",
-            f"{session.spent}, {self._rate():,.0f} agent-steps/s ({session.shape})\n",
+            f"{session.spent}, {self._rate():,.0f} agent-steps/s ({session.source.shape})\n",
             f"seeker wins {self._seeker_wins()} of the matches now, "
             f"{_clock(session.seconds)} gone, about {_clock(session.seconds_left)} left",
         )
         bar = ProgressBar(total=1.0, completed=done, width=64)
-        note = Text(f"judging: {self._judging}" if self._judging else "", style="dim")
+        note = Text(f"evaluating: {self._evaluating}" if self._evaluating else "", style="dim")
         return Group(head, bar, strength_table(session), note)
 
     def _rate(self) -> float:
@@ -118,12 +122,12 @@ def strength_table(session: Session) -> Table:
     shown = [pair for pair in PAIRINGS if session.task.role in ("both", pair[0])]
     for role, bot in shown:
         table.add_column(f"{role} beats {bot}", justify="right")
-    elos = session.ladder.elo() if session.ladder.stages else ([], [])
+    elos = session.evaluator.elo() if session.evaluator.stages else ([], [])
     for role in ("seeker", "hider"):
         if session.task.role in ("both", role):
             table.add_column(f"{role} Elo", justify="right")
     for number, (stage, scores) in enumerate(
-        zip(session.ladder.stages, session.scores, strict=False)
+        zip(session.evaluator.stages, session.scores, strict=False)
     ):
         cells = [f"{scores[f'{role}_vs_{bot}'].win_rate:.0%}" for role, bot in shown]
         ratings = [
@@ -139,3 +143,48 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def print_results(
+    session: Session, responses: Sequence[BestResponse], charts: Sequence[Path], film: Path | None
+) -> None:
+    """One screen: how strong the policies are, what to look at, what to do next."""
+    console = Console(highlight=False)
+    console.print(
+        f"\nTrained {session.trainer.agent_steps:,} agent-steps in {session.seconds:.0f} s: "
+        f"{session.agent_steps_per_s:,.0f} per second ({session.source.shape})\n"
+    )
+    console.print(strength_table(session))
+    console.print()
+    for role, bot in PAIRINGS:
+        if score := session.scores[-1].get(f"{role}_vs_{bot}"):
+            low, high = wilson_interval(score.win_rate, score.matches)
+            console.print(
+                f"  {role:<6} beats bot:{bot:<7} {score.win_rate:6.1%}   "
+                f"(95% interval {low:.0%} to {high:.0%})"
+            )
+    if cross_play := session.evaluator.cross_play():
+        rate = cross_play["seeker_win_rate"][-1][-1]
+        console.print(f"  trained against trained: the seeker wins {rate:.1%}")
+    for response in responses:
+        console.print(
+            f"  best response to the {response.exploited} after {response.steps:,} steps: wins "
+            f"{response.win_rate:.1%}"
+        )
+    run = session.folder
+    console.print("\nLook at")
+    if film:
+        console.print(f"  {film}")
+    console.print(f"  {charts[0].parent if charts else run.path}/*.png")
+    console.print(f"  tensorboard --logdir {run.tensorboard}")
+    console.print("\nThen")
+    for role, opponent in USUAL_BOTS.items():
+        file = run.policy(f"policy_{role}").with_suffix(".npz")
+        if file.is_file() and session.task.role in ("both", role):
+            players = {"seeker": opponent, "hider": opponent} | {role: file}
+            console.print(
+                f"  estragon eval tag --seeker {players['seeker']} --hider {players['hider']}",
+                soft_wrap=True,
+            )
+    if film:
+        console.print(f"  estragon film --run {run.path}", soft_wrap=True)

@@ -1,6 +1,7 @@
-"""The loops of learning that run once a row: what a policy sees, what it chooses, what it earned.
+"""Numba loops over rows: features, the policy's forward pass, sampling, and recording steps.
 
-Rows are arenas; `agents` says which agent of each arena plays the role in question.
+A row is an arena; `agents` says which agent of each arena plays the role in question. The outputs
+of a policy are (rows, moves + 2): the logits of the moves, the logit of jumping, and the value.
 """
 
 import math
@@ -13,21 +14,23 @@ from estragon.tag.compile import inlined, kernel
 from estragon.tag.frozen import CLIP
 from estragon.tag.rules import GOING_ON, OBS, TAGGED
 
-SMALLEST_CHANCE = 1e-9
+TINY_PROB = 1e-9
 FEW_ROWS = 64
-"""Up to so many rows `decide_few` is quicker than torch."""
+"""Up to this many rows `act` is faster than torch."""
+COUNTS = 6
+"""Of an episode's numbers in `count_episodes`, those before the reward terms."""
 
 
-class Numbers(NamedTuple):
-    """The numbers of a policy, as kernels want them; arrays are float32."""
+class PolicyArrays(NamedTuple):
+    """The parameters of a policy as float32 arrays, for `act`."""
 
-    turns: bool
+    has_heading: bool
     """Whether observations have a heading, in whose frame the policy sees and acts."""
     mean: np.ndarray
-    """(size,), of turned observations."""
+    """(size,), of observations in the heading frame."""
     scale: np.ndarray
     moves: np.ndarray
-    """(choices, 2), ahead and aside."""
+    """(moves, 2), ahead and aside."""
     first: np.ndarray
     """(size, hidden)."""
     first_bias: np.ndarray
@@ -35,12 +38,12 @@ class Numbers(NamedTuple):
     """(hidden, hidden)."""
     second_bias: np.ndarray
     last: np.ndarray
-    """(hidden, choices + 2)."""
+    """(hidden, moves + 2)."""
     last_bias: np.ndarray
 
 
 @kernel
-def prepare(
+def extract_features(
     observations: np.ndarray,
     agents: np.ndarray,
     mean: np.ndarray,
@@ -56,17 +59,17 @@ def prepare(
         features: (rows, size) float32 to fill.
     """
     for row in range(len(agents)):
-        _prepare_row(observations[row, agents[row]], True, mean, scale, features[row])
+        _extract_row(observations[row, agents[row]], True, mean, scale, features[row])
 
 
 @inlined
-def _prepare_row(
-    seen: np.ndarray, turns: bool, mean: np.ndarray, scale: np.ndarray, out: np.ndarray
+def _extract_row(
+    seen: np.ndarray, has_heading: bool, mean: np.ndarray, scale: np.ndarray, out: np.ndarray
 ) -> None:
     limit = np.float32(CLIP)
     for k in range(len(mean)):
         out[k] = seen[k]
-    if turns:
+    if has_heading:
         x, z = seen[OBS.forward], seen[OBS.forward + 1]
         for start in (OBS.position, OBS.velocity, OBS.last_seen_relative):
             out[start] = seen[start] * x + seen[start + 2] * z
@@ -77,104 +80,105 @@ def _prepare_row(
 
 
 @kernel
-def choose(
-    scores: np.ndarray,
-    chances: np.ndarray,
+def sample_actions(
+    outputs: np.ndarray,
+    uniforms: np.ndarray,
     moves: np.ndarray,
     observations: np.ndarray,
     agents: np.ndarray,
-    picks: np.ndarray,
-    log_chances: np.ndarray,
     actions: np.ndarray,
+    log_probs: np.ndarray,
+    env_actions: np.ndarray,
 ) -> None:
     """Draw a move and a jump for every row, and write the action in world axes.
 
     Args:
-        scores: (rows, choices + 2) float32, what a policy's last layer says.
-        chances: (rows, 2) float32, uniform draws.
-        moves: (choices, 2) float32, ahead and aside.
+        outputs: (rows, n_moves + 2) float32, the outputs of a policy.
+        uniforms: (rows, 2) float32, uniform draws.
+        moves: (n_moves, 2) float32, ahead and aside.
         observations: (arenas, 2, size) float32.
         agents: (rows,) int64.
-        picks: (rows, 2) int64 to fill: the move's number, and 1 for a jump.
-        log_chances: (rows,) float32 to fill: the log-probability of what was drawn.
-        actions: (arenas, 2, 3) float32 to fill.
+        actions: (rows, 2) int64 to fill: the move's number, and 1 for a jump.
+        log_probs: (rows,) float32 to fill: the log-probability of what was drawn.
+        env_actions: (arenas, 2, 3) float32 to fill.
     """
     for row in range(len(agents)):
-        seen, action = observations[row, agents[row]], actions[row, agents[row]]
+        seen, action = observations[row, agents[row]], env_actions[row, agents[row]]
         x, z = seen[OBS.forward], seen[OBS.forward + 1]
-        log_chances[row] = _choose_row(scores[row], chances[row], moves, x, z, picks[row], action)
+        log_probs[row] = _sample_row(outputs[row], uniforms[row], moves, x, z, actions[row], action)
 
 
 @inlined
-def _choose_row(
-    scores: np.ndarray,
-    chances: np.ndarray,
+def _sample_row(
+    outputs: np.ndarray,
+    uniforms: np.ndarray,
     moves: np.ndarray,
     x: np.float32,
     z: np.float32,
-    picks: np.ndarray,
+    actions: np.ndarray,
     action: np.ndarray,
 ) -> float:
     """Draw for one row that faces (x, z); the log-probability of what was drawn."""
-    choices = len(moves)
-    best = scores[0]
-    for k in range(1, choices):
-        best = max(best, scores[k])
+    n_moves = len(moves)
+    largest = outputs[0]
+    for k in range(1, n_moves):
+        largest = max(largest, outputs[k])
     total = 0.0
-    for k in range(choices):
-        total += math.exp(scores[k] - best)
-    wanted, so_far, move = chances[0] * total, 0.0, choices - 1
-    for k in range(choices):
-        so_far += math.exp(scores[k] - best)
-        if wanted < so_far:
+    for k in range(n_moves):
+        total += math.exp(outputs[k] - largest)
+    target, cumulative, move = uniforms[0] * total, 0.0, n_moves - 1
+    for k in range(n_moves):
+        cumulative += math.exp(outputs[k] - largest)
+        if target < cumulative:
             move = k
             break
-    jump_chance = 1.0 / (1.0 + math.exp(-scores[choices]))
-    jumps = chances[1] < jump_chance
-    log_jump = math.log((jump_chance if jumps else 1.0 - jump_chance) + SMALLEST_CHANCE)
-    picks[0], picks[1] = move, jumps
+    jump_prob = 1.0 / (1.0 + math.exp(-outputs[n_moves]))
+    jumps = uniforms[1] < jump_prob
+    log_jump = math.log((jump_prob if jumps else 1.0 - jump_prob) + TINY_PROB)
+    actions[0], actions[1] = move, jumps
     ahead, aside = moves[move, 0], moves[move, 1]
     action[0] = ahead * x - aside * z
     action[1] = ahead * z + aside * x
     action[2] = 1.0 if jumps else 0.0
-    return float(scores[move] - best) - math.log(total) + log_jump
+    return float(outputs[move] - largest) - math.log(total) + log_jump
 
 
 @kernel
-def decide_few(
+def act(
     observations: np.ndarray,
     agents: np.ndarray,
-    policy: Numbers,
-    chances: np.ndarray,
+    policy: PolicyArrays,
+    uniforms: np.ndarray,
     features: np.ndarray,
     values: np.ndarray,
-    picks: np.ndarray,
-    log_chances: np.ndarray,
     actions: np.ndarray,
+    log_probs: np.ndarray,
+    env_actions: np.ndarray,
 ) -> None:
-    """`prepare`, the network and `choose` in one go: for few rows calls cost more than numbers do.
+    """`extract_features`, the network and `sample_actions` in one call, for few rows.
 
     Args:
         values: (rows,) float32 to fill: the return that the policy expects.
-        observations, agents, policy, chances, features, picks, log_chances, actions: as above.
+        observations, agents, policy, uniforms, features, actions, log_probs, env_actions: as above.
     """
-    hidden, choices = len(policy.first_bias), len(policy.moves)
+    hidden, n_moves = len(policy.first_bias), len(policy.moves)
     early = np.empty(hidden, dtype=np.float32)
     late = np.empty(hidden, dtype=np.float32)
-    scores = np.empty(choices + 2, dtype=np.float32)
+    outputs = np.empty(n_moves + 2, dtype=np.float32)
     for row in range(len(agents)):
-        seen, action = observations[row, agents[row]], actions[row, agents[row]]
-        _prepare_row(seen, policy.turns, policy.mean, policy.scale, features[row])
+        seen, action = observations[row, agents[row]], env_actions[row, agents[row]]
+        _extract_row(seen, policy.has_heading, policy.mean, policy.scale, features[row])
         _dense(features[row], policy.first, policy.first_bias, early)
-        _cut_below_zero(early)
+        _relu(early)
         _dense(early, policy.second, policy.second_bias, late)
-        _cut_below_zero(late)
-        _dense(late, policy.last, policy.last_bias, scores)
-        values[row] = scores[choices + 1]
+        _relu(late)
+        _dense(late, policy.last, policy.last_bias, outputs)
+        values[row] = outputs[n_moves + 1]
         x, z = np.float32(1.0), np.float32(0.0)
-        if policy.turns:
+        if policy.has_heading:
             x, z = seen[OBS.forward], seen[OBS.forward + 1]
-        log_chances[row] = _choose_row(scores, chances[row], policy.moves, x, z, picks[row], action)
+        own = uniforms[row], policy.moves, x, z, actions[row], action
+        log_probs[row] = _sample_row(outputs, *own)
 
 
 @inlined
@@ -189,58 +193,14 @@ def _dense(inputs: np.ndarray, weight: np.ndarray, bias: np.ndarray, outputs: np
 
 
 @inlined
-def _cut_below_zero(values: np.ndarray) -> None:
+def _relu(values: np.ndarray) -> None:
     for k in range(len(values)):
         values[k] = max(values[k], np.float32(0.0))
 
 
 @kernel
-def estimate_advantages(
-    rewards: np.ndarray,
-    values: np.ndarray,
-    ended: np.ndarray,
-    swapped: np.ndarray,
-    discount: float,
-    smoothing: float,
-    advantages: np.ndarray,
-) -> None:
-    """Generalised advantage estimation for both roles at once.
-
-    An agent that changes its role goes on with the other role's estimates: its return is what it
-    earns in both. Nothing flows across the end of an episode.
-
-    Args:
-        rewards: (2, steps, arenas) float32, by the role that acted.
-        values: (2, steps + 1, arenas) float32.
-        ended: (steps, arenas) bool: the episode ended with this step.
-        swapped: (steps, arenas) bool: the roles changed hands with this step.
-        discount: gamma.
-        smoothing: lambda.
-        advantages: (2, steps, arenas) float32 to fill.
-    """
-    steps, arenas = ended.shape
-    for a in range(arenas):
-        ahead = np.zeros(2)
-        for t in range(steps - 1, -1, -1):
-            now = np.zeros(2)
-            for role in range(2):
-                surprise = rewards[role, t, a] - values[role, t, a]
-                if not ended[t, a]:
-                    next_role = 1 - role if swapped[t, a] else role
-                    surprise += discount * values[next_role, t + 1, a]
-                    surprise += discount * smoothing * ahead[next_role]
-                now[role] = surprise
-                advantages[role, t, a] = surprise
-            ahead = now
-
-
-@kernel
 def add_moments(
-    features: np.ndarray,
-    mean: np.ndarray,
-    scale: np.ndarray,
-    sums: np.ndarray,
-    squares: np.ndarray,
+    features: np.ndarray, mean: np.ndarray, scale: np.ndarray, sums: np.ndarray, squares: np.ndarray
 ) -> None:
     """Add up the turned observations behind normalised features, and their squares.
 
@@ -257,7 +217,7 @@ def add_moments(
 
 
 @kernel
-def record(
+def record_step(
     results: Results,
     seekers: np.ndarray,
     seekers_after: np.ndarray,
@@ -284,46 +244,54 @@ def record(
 
 
 @kernel
-def count_decision(
+def count_episodes(
     results: Results,
     seekers: np.ndarray,
     first: int,
     terms: np.ndarray,
     distance: np.ndarray,
     decisions: np.ndarray,
-    episodes: np.ndarray,
-    episode_terms: np.ndarray,
-) -> None:
-    """Add a decision to the running sums of some arenas, and sum up the episodes that it ended.
+    ended: np.ndarray,
+    sums: np.ndarray,
+) -> int:
+    """Add a decision to the running sums of some arenas; return how many episodes it ended.
+
+    An ended episode is (6 + 2 × terms,) float64: 1, decisions, ticks, seeker's wins, tags,
+    distance, then the reward terms of the seeker and of the hider.
 
     Args:
         results: of the decision.
         seekers: (arenas,) int64, who was "it" when it was taken.
         first: the arena that row 0 of the sums belongs to.
-        terms: (rows, 2, terms) float64, rewards of the episode so far by role.
-        distance, decisions: (rows,) float64, of the episode so far.
-        episodes: (6,) float64 to add to: episodes, decisions, ticks, seeker's wins, tags, distance.
-        episode_terms: (2, terms) float64 to add to.
+        terms: (rows, 2, terms) float64, rewards of the running episode by role.
+        distance, decisions: (rows,) float64, of the running episode.
+        ended: (rows, 6 + 2 × terms) float64 to fill: the episodes that ended.
+        sums: (6 + 2 × terms,) float64 to add them to.
     """
+    count, n_terms = 0, terms.shape[2]
     for row in range(len(distance)):
         a = first + row
         for role in range(2):
             agent = seekers[a] if role == 0 else 1 - seekers[a]
-            for term in range(terms.shape[2]):
+            for term in range(n_terms):
                 terms[row, role, term] += results.terms[a, agent, term]
         distance[row] += results.distances[a]
         decisions[row] += 1.0
         if results.ends[a] != GOING_ON:
-            winner = results.winners[a]
-            episodes[0] += 1.0
-            episodes[1] += decisions[row]
-            episodes[2] += results.ticks[a]
-            episodes[3] += 1.0 if winner == 0 else (0.5 if winner < 0 else 0.0)
-            episodes[4] += 1.0 if results.ends[a] == TAGGED else 0.0
-            episodes[5] += distance[row]
+            winner, episode = results.winners[a], ended[count]
+            episode[0] = 1.0
+            episode[1] = decisions[row]
+            episode[2] = results.ticks[a]
+            episode[3] = 1.0 if winner == 0 else (0.5 if winner < 0 else 0.0)
+            episode[4] = 1.0 if results.ends[a] == TAGGED else 0.0
+            episode[5] = distance[row]
             for role in range(2):
-                for term in range(terms.shape[2]):
-                    episode_terms[role, term] += terms[row, role, term]
+                for term in range(n_terms):
+                    episode[COUNTS + role * n_terms + term] = terms[row, role, term]
                     terms[row, role, term] = 0.0
+            for k in range(len(sums)):
+                sums[k] += episode[k]
             distance[row] = 0.0
             decisions[row] = 0.0
+            count += 1
+    return count

@@ -1,41 +1,170 @@
-"""Earlier selves, and which of them to meet next."""
+"""Opponents: past selves, bots and policy files, and in which arenas they play."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import torch
 
-from estragon.selfplay.policy import Policy
+from estragon.selfplay.config import LEAGUE, RoleChoice
+from estragon.selfplay.policy import Policy, Weights
+from estragon.support.errors import UserError
+from estragon.tag.bots import Bot
+from estragon.tag.policy_files import load_policies
+from estragon.tag.rules import ROLES, Role, Rules
 
-Weights = dict[str, torch.Tensor]
+USUAL_BOTS = {"seeker": "bot:evader", "hider": "bot:chaser"}
+"""The default opponent of a role that learns alone."""
+RANDOM_SHARE = 0.25
+"""Of the bots that play the seeker, how many act at random: a hider that has only met hunters does
+not expect them."""
+
+
+class Opponent(Protocol):
+    """A player that does not learn while it plays."""
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
+
+
+class OpponentPair(NamedTuple):
+    """One opponent, able to play both roles (under `transfer` it has to)."""
+
+    seeker: Opponent | None
+    hider: Opponent | None
+
+
+@dataclass(frozen=True)
+class ArenaSplit:
+    """How many arenas have which agent learning; they lie in this order."""
+
+    first: int
+    """Only the agent that starts as seeker learns; an opponent plays the other."""
+    both: int
+    second: int
+    """Only the agent that starts as hider learns."""
+    bots: int = 0
+    """Of the first and of the second ones, so many outermost ones have a bot as the opponent."""
+
+    @property
+    def count(self) -> int:
+        """All arenas."""
+        return self.first + self.both + self.second
+
+    def learns(self) -> np.ndarray:
+        """Which agents learn: (arenas, 2) bool."""
+        learns = np.ones((self.count, 2), dtype=bool)
+        learns[: self.first, 1] = False
+        learns[self.first + self.both :, 0] = False
+        return learns
+
+    def with_bots(self) -> np.ndarray:
+        """In which arenas a bot plays: (arenas,) bool."""
+        with_bots = np.zeros(self.count, dtype=bool)
+        for _, group in self.against_bots():
+            with_bots[group] = True
+        return with_bots
+
+    def against_bots(self) -> list[tuple[int, slice]]:
+        """Where bots play, and which agent."""
+        return [(1, slice(0, self.bots)), (0, slice(self.count - self.bots, self.count))]
+
+    def against_opponents(self) -> list[tuple[int, slice]]:
+        """Where any other opponent plays, and which agent."""
+        return [
+            (1, slice(self.bots, self.first)),
+            (0, slice(self.first + self.both, self.count - self.bots)),
+        ]
+
+
+def split_arenas(
+    count: int, role: RoleChoice, opponent: str, past: float, sparring: float
+) -> ArenaSplit:
+    """Divide `count` arenas by who plays in them."""
+    if opponent == LEAGUE:
+        bots = int(count * sparring / 2)
+        aside = int(count * past / 2) + bots
+        return ArenaSplit(aside, count - 2 * aside, aside, bots)
+    if role == "both":
+        return ArenaSplit(count // 2, 0, count - count // 2)
+    return ArenaSplit(count, 0, 0) if role == "seeker" else ArenaSplit(0, 0, count)
+
+
+class MixedBots:
+    """Bots that share a batch: the first rows are played at random."""
+
+    def __init__(self, name: str, rules: Rules) -> None:
+        """The bot called `name`, and the random one."""
+        self._bot, self._random = (Bot(kind, rules, threads=1) for kind in (name, "random"))
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
+        random = round(len(observations) * RANDOM_SHARE)
+        parts = [self._random.act(observations[:random]), self._bot.act(observations[random:])]
+        return np.concatenate(parts)
+
+
+def league_bots(rules: Rules) -> OpponentPair:
+    """The bots of a league, which do not change as the learners do."""
+    return OpponentPair(MixedBots("chaser", rules), Bot("evader", rules, threads=1))
+
+
+def resolve_opponent(opponent: str | None, role: RoleChoice, rules: Rules) -> str:
+    """The opponent to play against; by default the usual one."""
+    if role == "both":
+        return opponent or LEAGUE
+    if not rules.rule_set.tag_ends_episode:
+        raise UserError(f"--role {role}: under transfer rules agents play both; use --role both")
+    if opponent == LEAGUE:
+        raise UserError(f"--role {role}: in a league both roles learn; use --opponent bot:NAME")
+    return opponent or USUAL_BOTS[role]
+
+
+def fixed_opponents(opponent: str, role: RoleChoice, rules: Rules) -> OpponentPair:
+    """The opponent given by a bot or a file."""
+    if opponent.startswith("bot:"):
+        bot = Bot(opponent.removeprefix("bot:"), rules, threads=1)
+        return OpponentPair(bot, bot)
+    path = Path(opponent)
+    if not path.is_file():
+        raise UserError(f"--opponent {opponent}: expected league, bot:NAME or a policy file")
+    policies = load_policies(path, rules)
+    needed: Sequence[Role] = [name for name in ROLES if name != role]
+    for name in needed:
+        if name not in policies:
+            raise UserError(f"--opponent {opponent}: holds no {name}, which --role {role} needs")
+    return OpponentPair(policies.get("seeker"), policies.get("hider"))
 
 
 class League:
-    """Pairs of earlier selves, evenly spread over the run so far."""
+    """Weights of past selves, evenly spread over the run so far; safe to use from two threads."""
 
-    def __init__(self, remembered: int) -> None:
-        """Remember at most `remembered` pairs."""
+    def __init__(self, capacity: int) -> None:
+        """Keep at most `capacity` pairs."""
         self.pairs: list[tuple[Weights, Weights]] = []
-        self._remembered = remembered
         self.seen = 0
-        """Selves so far, remembered or not."""
+        """Pairs so far, kept or not."""
+        self._capacity = capacity
+        self._lock = threading.Lock()
 
-    def remember(self, policies: list[Policy]) -> None:
-        """Add the policies as they are now; when full, forget every second of the older ones."""
-        number, self.seen = self.seen, self.seen + 1
-        if self._stride(number) > self._stride(number - 1):
-            self.pairs = self.pairs[::2]
-        if number % self._stride(number):
-            return
-        seeker, hider = (
-            {name: value.detach().cpu().clone() for name, value in policy.state_dict().items()}
-            for policy in policies
-        )
-        self.pairs.append((seeker, hider))
+    def add(self, policies: list[Policy]) -> None:
+        """Add the policies as they are now; when full, drop every second of the older ones."""
+        with self._lock:
+            number, self.seen = self.seen, self.seen + 1
+            if self._stride(number) > self._stride(number - 1):
+                self.pairs = self.pairs[::2]
+            if number % self._stride(number) == 0:
+                seeker, hider = (policy.copy_weights() for policy in policies)
+                self.pairs.append((seeker, hider))
 
     def _stride(self, number: int) -> int:
-        """Every how many-th self is remembered when there are so many before it."""
-        return 1 << max(0, number // self._remembered).bit_length()
+        """Every how many-th pair is kept when there are so many before it."""
+        return 1 << max(0, number // self._capacity).bit_length()
 
-    def draw(self, random: np.random.Generator) -> tuple[Weights, Weights]:
-        """A seeker and a hider out of the past, each on its own."""
-        seeker, hider = random.integers(len(self.pairs), size=2)
-        return self.pairs[seeker][0], self.pairs[hider][1]
+    def draw(self, rng: np.random.Generator) -> tuple[Weights, Weights]:
+        """A past seeker and a past hider, drawn independently."""
+        with self._lock:
+            seeker, hider = rng.integers(len(self.pairs), size=2)
+            return self.pairs[seeker][0], self.pairs[hider][1]

@@ -6,10 +6,11 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from estragon.selfplay.self_play import SelfPlay, Update
+from estragon.selfplay.trainer import Trainer, Update
 from estragon.support.errors import UserError
 from estragon.support.files import append_whole, cannot_write, write_whole
 from estragon.tag.rules import ROLES, TERMS
@@ -37,7 +38,7 @@ CONTRACT = (
     "terminal_reason",
     "duration_sec",
 )
-"""What every reader of this file may rely on, in this order."""
+"""The columns that readers of this file rely on, in this order."""
 LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance")
 COLUMNS = (
     *CONTRACT,
@@ -51,7 +52,7 @@ COLUMNS = (
 Cell = float | int | str | None
 
 
-def row_of(update: Update, trainer: SelfPlay) -> dict[str, Cell]:
+def row_of(update: Update, trainer: Trainer) -> dict[str, Cell]:
     """The metrics of one update: means over the episodes that ended in it."""
     row: dict[str, Cell] = dict.fromkeys(COLUMNS)
     row["episode"] = trainer.episodes
@@ -88,16 +89,26 @@ def row_of(update: Update, trainer: SelfPlay) -> dict[str, Cell]:
     return row
 
 
+def rows_by_episode(update: Update, trainer: Trainer) -> list[dict[str, Cell]]:
+    """The same for each of the episodes that ended in an update."""
+    first = trainer.episodes - len(update.ended)
+    rows = []
+    for number, episode in enumerate(update.ended, first + 1):
+        row = row_of(replace(update, episodes=episode), trainer)
+        rows.append(row | {"episode": number, "episode_id": f"episode_{number:07d}"})
+    return rows
+
+
 class Table:
-    """A CSV file that grows by rows, however long that goes on."""
+    """A CSV file that grows by rows."""
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
-        """Begin an empty table."""
+        """Start an empty table."""
         self.path = path
         self._columns = list(columns)
         self._rows = 0
         self._new: list[str] = []
-        """Rows that are not on the disk yet."""
+        """Rows that are not written yet."""
         self._sizes: dict[Path, int] = {}
         """Bytes that each file had after we wrote to it."""
 
@@ -106,7 +117,7 @@ class Table:
         return self._rows
 
     def add(self, row: Mapping[str, Cell]) -> None:
-        """Append a row; `save` brings it to the disk."""
+        """Append a row; `save` writes it."""
         stream = io.StringIO()
         cells = ["" if row.get(name) is None else row[name] for name in self._columns]
         csv.writer(stream, lineterminator="\n").writerow(cells)
@@ -114,7 +125,7 @@ class Table:
         self._rows += 1
 
     def save(self, *copies: Path) -> None:
-        """Bring the table to the disk, and the same to `copies`."""
+        """Write the new rows, and the same to `copies`."""
         data = "".join(self._new).encode()
         if self.path not in self._sizes:
             self._write(self.path, self._header + data)
@@ -130,11 +141,11 @@ class Table:
                 self._write(copy, self.path.read_bytes())
 
     def restore(self, rows: int) -> None:
-        """Take up the first `rows` rows of the file; later ones belong to what was lost."""
+        """Keep the first `rows` rows of the file; later ones are newer than the checkpoint."""
         try:
             header, *lines = self.path.read_bytes().splitlines(keepends=True)
         except (OSError, ValueError) as error:
-            raise UserError(f"cannot go on with {self.path}: {error}") from error
+            raise UserError(f"cannot resume {self.path}: {error}") from error
         if header != self._header or len(lines) < rows:
             raise UserError(f"{self.path} does not belong to the checkpoint beside it")
         self._write(self.path, header + b"".join(lines[:rows]))
@@ -150,7 +161,7 @@ class Table:
         self._sizes[path] = len(data)
 
     def _is_ours(self, path: Path) -> bool:
-        """Whether nobody else has written to a file since we did."""
+        """Whether no other process has written to a file since we did."""
         try:
             return path in self._sizes and path.stat().st_size == self._sizes[path]
         except OSError:
@@ -160,12 +171,11 @@ class Table:
 class Board:
     """The same numbers for TensorBoard.
 
-    Written here and now: TensorBoard's own writer does it in a thread, whose failure (a full disk)
-    nobody can catch.
+    TensorBoard's own writer works in a thread, where a failure (a full disk) cannot be caught.
     """
 
     def __init__(self, folder: Path, updates: int) -> None:
-        """Write an event file into `folder`, taking back what came after so many `updates`."""
+        """Write an event file into `folder`, discarding what came after so many `updates`."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # tensorboard's own imports
             from tensorboard.compat.proto import event_pb2, summary_pb2
@@ -192,7 +202,7 @@ class Board:
         self._write(step=updates, summary=self._summary(value=values))
 
     def close(self) -> None:
-        """Bring everything to the disk."""
+        """Close the file."""
         try:
             self._records.close()
         except OSError as error:

@@ -1,9 +1,11 @@
-"""A stretch of decisions in some arenas, from one update to the next, and what came of it.
+"""Rollouts: the decisions of some arenas between two updates, and the episodes that ended in them.
 
-Where the arenas are is not its business: it is told what agents see, says what they do, and is told
-what that brought.
+Who steps the arenas is not its business: it is given observations, returns actions, and is given
+their results.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,84 +13,144 @@ import torch
 
 from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.kernels import (
+    COUNTS,
     FEW_ROWS,
-    Numbers,
+    PolicyArrays,
+    act,
     add_moments,
-    choose,
-    decide_few,
-    estimate_advantages,
-    prepare,
-    record,
+    count_episodes,
+    extract_features,
+    record_step,
+    sample_actions,
 )
-from estragon.selfplay.opponents import RivalPair, Sides
+from estragon.selfplay.league import ArenaSplit, OpponentPair
 from estragon.selfplay.policy import Policy
-from estragon.selfplay.tally import Tally
-from estragon.tag.arenas import Results
-from estragon.tag.rules import HIDER, SEEKER, Rules
+from estragon.selfplay.ppo import Batch, Moments, compute_gae
+from estragon.support.errors import UserError
+from estragon.tag.arenas import Arenas, Results
+from estragon.tag.rules import AGENTS, HIDER, SEEKER, TERMS, Rules
 
 SAMPLED_EVERY = 8
 """Decisions between two that count for the normalisation."""
 
 
-class Batch(NamedTuple):
-    """What a role learns from; one row a decision of a learning agent."""
+@dataclass(frozen=True)
+class EpisodeStats:
+    """Sums over episodes that ended."""
 
-    features: np.ndarray
-    """(rows, observation size) float32."""
-    picks: np.ndarray
-    """(rows, 2) int64: move and jump."""
-    log_chances: np.ndarray
-    advantages: np.ndarray
-    values: np.ndarray
-    weights: np.ndarray
-    """(rows,) float32: how much each row counts for the policy."""
+    count: int = 0
+    decisions: int = 0
+    ticks: int = 0
+    seeker_wins: float = 0.0
+    """A draw counts half."""
+    tags: int = 0
+    distance: float = 0.0
+    """Metres between the agents, added up over decisions."""
+    terms: tuple[tuple[float, ...], ...] = ((0.0,) * len(TERMS),) * AGENTS
+    """Rewards by role and term."""
+
+    def __add__(self, other: "EpisodeStats") -> "EpisodeStats":
+        """Both together."""
+        terms = np.add(self.terms, other.terms)
+        return EpisodeStats(
+            self.count + other.count,
+            self.decisions + other.decisions,
+            self.ticks + other.ticks,
+            self.seeker_wins + other.seeker_wins,
+            self.tags + other.tags,
+            self.distance + other.distance,
+            tuple(tuple(role) for role in terms.tolist()),
+        )
 
 
-class Moments(NamedTuple):
-    """Sums over turned observations, for the normalisation."""
+class EpisodeCounter:
+    """Counts episodes in the arenas where learners meet learners; in all, if there are none."""
 
-    rows: int
-    sums: np.ndarray
-    squares: np.ndarray
+    def __init__(self, split: ArenaSplit) -> None:
+        """Start with every arena at the start of an episode."""
+        self._first = split.first if split.both else 0
+        rows = split.both or split.count
+        self._running = {
+            "terms": np.zeros((rows, AGENTS, len(TERMS))),
+            "distance": np.zeros(rows),
+            "decisions": np.zeros(rows),
+        }
+        self._ended = np.zeros((rows, COUNTS + AGENTS * len(TERMS)))
+        self._sums = np.zeros(COUNTS + AGENTS * len(TERMS))
+        self._count = 0
+
+    def add(self, results: Results, seekers: np.ndarray) -> None:
+        """Count one decision, played while `seekers` (arenas,) were "it"."""
+        running = self._running["terms"], self._running["distance"], self._running["decisions"]
+        self._count = count_episodes(
+            results, seekers, self._first, *running, self._ended, self._sums
+        )
+
+    def just_ended(self) -> list[EpisodeStats]:
+        """The episodes that ended with the last decision, one by one."""
+        return [_stats(episode) for episode in self._ended[: self._count]]
+
+    def take(self) -> EpisodeStats:
+        """The sums since the last call."""
+        stats = _stats(self._sums)
+        self._sums[:] = 0.0
+        return stats
+
+    def save(self) -> dict[str, np.ndarray]:
+        """The running episodes, right after a `take`."""
+        return {name: array.copy() for name, array in self._running.items()}
+
+    def restore(self, saved: dict[str, np.ndarray]) -> None:
+        """Load what `save` gave."""
+        for name, own in self._running.items():
+            if saved[name].shape != own.shape:
+                raise UserError("saved episode counts: made with another number of arenas")
+            own[...] = saved[name]
+
+
+def _stats(numbers: np.ndarray) -> EpisodeStats:
+    count, decisions, ticks, wins, tags, distance = numbers[:COUNTS].tolist()
+    terms = tuple(tuple(role) for role in numbers[COUNTS:].reshape(AGENTS, -1).tolist())
+    return EpisodeStats(int(count), int(decisions), int(ticks), wins, int(tags), distance, terms)
 
 
 class Players(NamedTuple):
-    """Whoever acts in the arenas, and the source of every chance."""
+    """Who acts in the arenas."""
 
     policies: list[Policy]
     """Seeker and hider, as they are now."""
-    rivals: RivalPair
-    """Whoever plays the agents that do not learn,"""
-    bots: RivalPair
-    """and whoever does so in the arenas set aside for sparring."""
-    random: np.random.Generator
-    numbers: list[Numbers] | None = None
-    """The policies once more, for when there are so few arenas that torch does not pay."""
+    opponents: OpponentPair
+    """They play the agents that do not learn,"""
+    bots: OpponentPair
+    """except in the arenas set aside for bots."""
+    rng: np.random.Generator
+    arrays: Sequence[PolicyArrays | None] = (None, None)
+    """The same policies for `kernels.act`, used where there are few arenas."""
 
 
 class Rollout:
-    """`horizon` decisions of all arenas; all memory is set aside once."""
+    """The buffer of `horizon` decisions in all arenas, allocated once."""
 
-    def __init__(self, rules: Rules, sides: Sides, config: PPOConfig) -> None:
-        """For arenas with these sides learning."""
-        self.sides = sides
-        self.tally = Tally(sides)
+    def __init__(self, rules: Rules, split: ArenaSplit, config: PPOConfig) -> None:
+        """Allocate the buffer for arenas with these learners."""
+        self.split = split
+        self.episodes = EpisodeCounter(split)
         self.decisions = 0
         """Taken so far."""
         self._rules, self._config = rules, config
-        self._learns = sides.learns()
-        self._spars = sides.spars()
-        count, steps, size = sides.count, config.horizon, rules.observation.size
+        self._learns = split.learns()
+        self._with_bots = split.with_bots()
+        count, steps, size = split.count, config.horizon, rules.observation.size
         self._features = np.empty((2, steps + 1, count, size), dtype=np.float32)
-        self._picks = np.empty((2, steps, count, 2), dtype=np.int64)
-        self._log_chances = np.empty((2, steps, count), dtype=np.float32)
+        self._actions = np.empty((2, steps, count, 2), dtype=np.int64)
+        self._log_probs = np.empty((2, steps, count), dtype=np.float32)
         self._values = np.zeros((2, steps + 1, count), dtype=np.float32)
         self._rewards = np.empty((2, steps, count), dtype=np.float32)
         self._advantages = np.empty((2, steps, count), dtype=np.float32)
         self._ended = np.empty((steps, count), dtype=bool)
         self._swapped = np.empty((steps, count), dtype=bool)
-        self._mine = np.empty((2, steps, count), dtype=bool)
-        self._actions = np.zeros((count, 2, 3), dtype=np.float32)
+        self._learning = np.empty((2, steps, count), dtype=bool)
+        self._env_actions = np.zeros((count, 2, 3), dtype=np.float32)
         self._sums = np.zeros((2, 2, size))
         self._rows = np.arange(count)
         self._spans = self._learning_spans()
@@ -100,87 +162,77 @@ class Rollout:
         return self.decisions == self._config.horizon
 
     def begin(self) -> None:
-        """Forget the stretch before."""
+        """Empty the buffer."""
         self.decisions = 0
         self._sums[...] = 0.0
 
-    def decide(self, observations: np.ndarray, seekers: np.ndarray, players: Players) -> np.ndarray:
-        """Actions (arenas, 2, 3) for what the agents see; overwritten by the next ones.
-
-        Args:
-            observations: (arenas, 2, observation size) float32.
-            seekers: (arenas,) int64, who is "it".
-            players: whoever acts.
-        """
-        return decide_together([Question(self, observations, seekers, players)])[0]
-
     def begin_decision(self, seekers: np.ndarray) -> None:
-        """Take note of who is "it"."""
+        """Note who is "it"."""
         self._seekers[:] = seekers
 
-    def look(self, role: int, observations: np.ndarray, policy: Policy) -> np.ndarray:
-        """What a role sees now, as its policy wants it: (rows, observation size)."""
+    def observe(self, role: int, observations: np.ndarray, policy: Policy) -> np.ndarray:
+        """Record the features of a role: (rows, observation size)."""
         t, span = self.decisions, self._spans[role]
         features: np.ndarray = self._features[role, t, span]
         mean, scale = policy.mean.numpy(), policy.scale.numpy()
-        prepare(observations[span], self._agents(role)[span], mean, scale, features)
+        extract_features(observations[span], self._agents(role)[span], mean, scale, features)
         if not self.full:
-            self._sample(role, features, mean, scale)
+            self._add_moments(role, features, mean, scale)
         return features
 
-    def choose(
+    def sample(
         self,
         role: int,
         observations: np.ndarray,
         policy: Policy,
-        scores: np.ndarray,
-        random: np.random.Generator,
+        outputs: np.ndarray,
+        rng: np.random.Generator,
     ) -> None:
-        """Draw what a role does, by its policy's scores, and note everything about it."""
+        """Sample and record the actions of a role, given the outputs of its policy."""
         t, span, agents = self.decisions, self._spans[role], self._agents(role)
-        self._value(role, scores)
-        self._mine[role, t] = self._learns[self._rows, agents]
-        choose(
-            scores,
-            random.random((len(scores), 2), dtype=np.float32),
+        self._values[role, t, span] = outputs[:, -1]
+        self._learning[role, t] = self._learns[self._rows, agents]
+        sample_actions(
+            outputs,
+            rng.random((len(outputs), 2), dtype=np.float32),
             policy.moves.numpy(),
             observations[span],
             agents[span],
-            self._picks[role, t, span],
-            self._log_chances[role, t, span],
-            self._actions[span],
+            self._actions[role, t, span],
+            self._log_probs[role, t, span],
+            self._env_actions[span],
         )
 
-    def decide_few(
-        self, role: int, observations: np.ndarray, numbers: Numbers, random: np.random.Generator
+    def act_few(
+        self, role: int, observations: np.ndarray, policy: PolicyArrays, rng: np.random.Generator
     ) -> None:
-        """`look` and `choose` at once."""
+        """`observe` and `sample` at once, in numba."""
         t, span, agents = self.decisions, self._spans[role], self._agents(role)
         features = self._features[role, t, span]
-        self._mine[role, t] = self._learns[self._rows, agents]
-        decide_few(
+        self._learning[role, t] = self._learns[self._rows, agents]
+        act(
             observations[span],
             agents[span],
-            numbers,
-            random.random((len(features), 2), dtype=np.float32),
+            policy,
+            rng.random((len(features), 2), dtype=np.float32),
             features,
             self._values[role, t, span],
-            self._picks[role, t, span],
-            self._log_chances[role, t, span],
-            self._actions[span],
+            self._actions[role, t, span],
+            self._log_probs[role, t, span],
+            self._env_actions[span],
         )
-        self._sample(role, features, numbers.mean, numbers.scale)
+        self._add_moments(role, features, policy.mean, policy.scale)
 
     def complete(self, observations: np.ndarray, players: Players) -> np.ndarray:
-        """All actions, with those of agents that do not learn."""
-        self._play_rivals(observations, players.rivals, self.sides.against_rivals())
-        self._play_rivals(observations, players.bots, self.sides.against_bots())
-        return self._actions
+        """All actions, with those of the agents that do not learn."""
+        self._play_opponents(observations, players.opponents, self.split.against_opponents())
+        self._play_opponents(observations, players.bots, self.split.against_bots())
+        return self._env_actions
 
     def record(self, results: Results, seekers_after: np.ndarray) -> None:
-        """Note what the last decision brought, and who is "it" now."""
+        """Record the results of the last decision, and who is "it" now."""
         t = self.decisions
-        record(
+        record_step(
             results,
             self._seekers,
             seekers_after,
@@ -189,17 +241,18 @@ class Rollout:
             self._ended[t],
             self._swapped[t],
         )
-        self.tally.add(results, self._seekers)
+        self.episodes.add(results, self._seekers)
         self.decisions += 1
 
     @torch.no_grad()
-    def close(self, observations: np.ndarray, seekers: np.ndarray, policies: list[Policy]) -> None:
-        """End a full stretch with what the agents see now: how well did each decision do?"""
+    def finish(self, observations: np.ndarray, seekers: np.ndarray, policies: list[Policy]) -> None:
+        """Compute the advantages of a full buffer, bootstrapping from the observations now."""
         self.begin_decision(seekers)
         for role in (SEEKER, HIDER):
-            features = self.look(role, observations, policies[role])
-            self._value(role, policies[role].score(torch.from_numpy(features)).numpy())
-        estimate_advantages(
+            features = self.observe(role, observations, policies[role])
+            outputs = policies[role].outputs(torch.from_numpy(features)).numpy()
+            self._values[role, self.decisions, self._spans[role]] = outputs[:, -1]
+        compute_gae(
             self._rewards,
             self._values,
             self._ended,
@@ -209,32 +262,37 @@ class Rollout:
             self._advantages,
         )
 
-    def batch(self, role: int, patience: float) -> Batch:
-        """What one role can learn from a stretch that is closed.
+    def batch(self, role: int, weight: float) -> Batch:
+        """The rows of one role in a finished rollout.
 
         Args:
             role: who learns.
-            patience: how much counts what it did outside the arenas set aside for sparring.
+            weight: of the rows outside the arenas set aside for bots.
         """
-        mine = self._mine[role]
-        weights = np.where(self._spars, np.float32(1.0), np.float32(patience))
-        features = self._features[role, :-1]
+        mask = self._learning[role]
+        weights = np.where(self._with_bots, np.float32(1.0), np.float32(weight))
         return Batch(
-            features[mine],
-            self._picks[role][mine],
-            self._log_chances[role][mine],
-            self._advantages[role][mine],
-            self._values[role, :-1][mine],
-            np.broadcast_to(weights, mine.shape)[mine],
+            self._features[role, :-1][mask],
+            self._actions[role][mask],
+            self._log_probs[role][mask],
+            self._advantages[role][mask],
+            self._values[role, :-1][mask],
+            np.broadcast_to(weights, mask.shape)[mask],
         )
 
     def moments(self, role: int) -> Moments:
-        """What the observations of a role were like."""
+        """Sums over the observations of a role."""
         span = self._rows[self._spans[role]]
-        seen = len(range(0, self._config.horizon, SAMPLED_EVERY)) * len(span)
-        return Moments(seen, self._sums[role, 0], self._sums[role, 1])
+        rows = len(range(0, self._config.horizon, SAMPLED_EVERY)) * len(span)
+        return Moments(rows, self._sums[role, 0], self._sums[role, 1])
 
-    def _sample(self, role: int, features: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> None:
+    def take_episodes(self) -> list[EpisodeStats]:
+        """The episodes that ended since the last call, as one sum."""
+        return [self.episodes.take()]
+
+    def _add_moments(
+        self, role: int, features: np.ndarray, mean: np.ndarray, scale: np.ndarray
+    ) -> None:
         if self.decisions % SAMPLED_EVERY == 0:
             add_moments(features, mean, scale, self._sums[role, 0], self._sums[role, 1])
 
@@ -242,33 +300,30 @@ class Rollout:
         """Which agent of every arena plays a role."""
         return self._seekers if role == SEEKER else 1 - self._seekers
 
-    def _value(self, role: int, scores: np.ndarray) -> None:
-        self._values[role, self.decisions, self._spans[role]] = scores[:, -1]
-
     def _learning_spans(self) -> list[slice]:
         """The arenas in which a role may be played by a learner, seeker first."""
         if not self._rules.rule_set.tag_ends_episode:
-            return [slice(0, self.sides.count)] * 2
-        return [slice(0, self.sides.first + self.sides.both), slice(self.sides.first, None)]
+            return [slice(0, self.split.count)] * 2
+        return [slice(0, self.split.first + self.split.both), slice(self.split.first, None)]
 
-    def _play_rivals(
-        self, observations: np.ndarray, rivals: RivalPair, where: list[tuple[int, slice]]
+    def _play_opponents(
+        self, observations: np.ndarray, opponents: OpponentPair, where: list[tuple[int, slice]]
     ) -> None:
         """Overwrite the actions of agents that do not learn."""
         for agent, group in where:
             if group.start == group.stop:
                 continue
             is_seeker = self._seekers[group] == agent
-            for rival, chosen in ((rivals.seeker, is_seeker), (rivals.hider, ~is_seeker)):
-                if rival is None or not chosen.any():
+            for opponent, chosen in ((opponents.seeker, is_seeker), (opponents.hider, ~is_seeker)):
+                if opponent is None or not chosen.any():
                     continue
                 rows = group if chosen.all() else self._rows[group][chosen]
                 seen = np.ascontiguousarray(observations[rows, agent])
-                self._actions[rows, agent] = rival.act(seen)
+                self._env_actions[rows, agent] = opponent.act(seen)
 
 
-class Question(NamedTuple):
-    """What the arenas of one rollout want to know."""
+class ActRequest(NamedTuple):
+    """The arenas of one rollout wait for their actions."""
 
     rollout: Rollout
     observations: np.ndarray
@@ -276,28 +331,47 @@ class Question(NamedTuple):
     seekers: np.ndarray
     """(arenas,) int64, who is "it"."""
     players: Players
-    """All questions asked together have the same policies."""
+    """Requests that are answered together have the same policies."""
 
 
 @torch.no_grad()
-def decide_together(questions: list[Question]) -> list[np.ndarray]:
-    """Actions (arenas, 2, 3) for each rollout, from one look into each policy."""
-    for ask in questions:
-        ask.rollout.begin_decision(ask.seekers)
-    numbers = questions[0].players.numbers
-    if sum(len(ask.seekers) for ask in questions) > FEW_ROWS:
-        numbers = None
+def act_together(requests: list[ActRequest]) -> list[np.ndarray]:
+    """Actions (arenas, 2, 3) for each rollout, from one forward pass of each policy.
+
+    They are overwritten by the next ones.
+    """
+    for request in requests:
+        request.rollout.begin_decision(request.seekers)
+    arrays = requests[0].players.arrays
+    many = sum(len(request.seekers) for request in requests) > FEW_ROWS
     for role in (SEEKER, HIDER):
-        if numbers is not None:
-            for ask in questions:
-                ask.rollout.decide_few(role, ask.observations, numbers[role], ask.players.random)
+        own = arrays[role]
+        if own is not None and not many:
+            for rollout, observations, _, players in requests:
+                rollout.act_few(role, observations, own, players.rng)
             continue
-        policy = questions[0].players.policies[role]
-        features = [ask.rollout.look(role, ask.observations, policy) for ask in questions]
+        policy = requests[0].players.policies[role]
+        features = [
+            rollout.observe(role, observations, policy) for rollout, observations, *_ in requests
+        ]
         together = features[0] if len(features) == 1 else np.concatenate(features)
-        scores: np.ndarray = policy.score(torch.from_numpy(together)).numpy()
+        outputs: np.ndarray = policy.outputs(torch.from_numpy(together)).numpy()
         first = 0
-        for ask, rows in zip(questions, map(len, features), strict=True):
-            own, first = scores[first : first + rows], first + rows
-            ask.rollout.choose(role, ask.observations, policy, own, ask.players.random)
-    return [ask.rollout.complete(ask.observations, ask.players) for ask in questions]
+        for (rollout, observations, _, players), rows in zip(
+            requests, map(len, features), strict=True
+        ):
+            rollout.sample(role, observations, policy, outputs[first : first + rows], players.rng)
+            first += rows
+    return [
+        rollout.complete(observations, players) for rollout, observations, _, players in requests
+    ]
+
+
+def play(arenas: Arenas, rollout: Rollout, players: Players) -> None:
+    """Play `horizon` decisions in arenas of the embedded engine."""
+    seekers: np.ndarray = arenas.arenas["seeker"]
+    rollout.begin()
+    while not rollout.full:
+        request = ActRequest(rollout, arenas.observations, seekers, players)
+        rollout.record(arenas.step(act_together([request])[0]), seekers)
+    rollout.finish(arenas.observations, seekers, players.policies)

@@ -1,13 +1,16 @@
 """One training run from its first update to its last, with everything it leaves on disk."""
 
+import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, cast
 
+import numpy as np
 import torch
 
+from estragon import __version__
 from estragon.selfplay.checkpoint import (
     NOT_A_CHECKPOINT,
     TagRun,
@@ -18,20 +21,27 @@ from estragon.selfplay.checkpoint import (
     task_from,
 )
 from estragon.selfplay.config import LEAGUE, PPOConfig, Task
-from estragon.selfplay.ladder import PAIRINGS, Ladder, Score, Stage
-from estragon.selfplay.metrics import COLUMNS, Board, Cell, Table, row_of
-from estragon.selfplay.self_play import SelfPlay, Update
-from estragon.selfplay.threads import Threads
-from estragon.selfplay.trainer import Trainer
+from estragon.selfplay.evaluation import (
+    PAIRINGS,
+    BestResponse,
+    Score,
+    Stage,
+    StageEvaluator,
+    train_best_response,
+)
+from estragon.selfplay.metrics import COLUMNS, Board, Cell, Table, row_of, rows_by_episode
+from estragon.selfplay.trainer import EmbeddedSource, RolloutSource, Threads, Trainer, Update
 from estragon.support.errors import UserError
 from estragon.support.files import write_json, write_whole
 from estragon.support.interrupts import StopRequest
+from estragon.support.progress import Progress
+from estragon.support.runs import LOGS
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import load_policy, save_policies
 from estragon.tag.rules import Role, Rules
 
 STAGES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
-"""Shares of the budget at which a run is judged and its policies are kept."""
+"""Shares of the budget at which a run is evaluated and its policies are kept."""
 CHECKPOINT_EVERY_SEC = 10.0
 MEASURES = ("win_rate", "reward", "seconds")
 STRENGTH_COLUMNS = (
@@ -43,27 +53,21 @@ STRENGTH_COLUMNS = (
 )
 
 
-class Watcher(Protocol):
-    """Whoever shows the run to a person."""
+class SessionCallback(Protocol):
+    """Shows the run to a person."""
 
-    def updated(self, update: Update, session: "Session") -> None:
-        """Another update is done."""
-        ...
+    def on_update(self, update: Update) -> None:
+        """Called after an update."""
 
-    def judging(self, what: str) -> None:
-        """A stage is being judged."""
-        ...
+    def on_evaluation(self, what: str) -> None:
+        """Called before each part of the evaluation of a stage."""
 
-    def judged(self, stage: Stage, scores: dict[str, Score], session: "Session") -> None:
-        """A stage was judged."""
-        ...
+    def on_stage(self, stage: Stage, scores: dict[str, Score]) -> None:
+        """Called when a stage has been evaluated."""
 
 
 class Session:
-    """A run: its trainer, its ladder, its tables and its folder.
-
-    Its budget is agent-steps.
-    """
+    """A run: its trainer, its evaluation, its tables and its directory."""
 
     def __init__(
         self,
@@ -73,40 +77,50 @@ class Session:
         budget: int,
         device: torch.device,
         threads: Threads,
+        *,
+        source: RolloutSource,
+        start: Mapping[Role, FrozenPolicy] | None = None,
     ) -> None:
-        """Begin a run in an empty folder."""
+        """Start a run in an empty directory; `source` says what the `budget` is counted in."""
         self.folder, self.task, self.config, self.budget = folder, task, config, budget
-        self.device, self.threads = device, threads
-        self.trainer = self._make_trainer()
-        self.ladder = Ladder(task.rules, task.layouts)
+        self.device, self.threads, self.source = device, threads, source
+        self.trainer = Trainer(task, config, source, device, threads, start)
+        self.evaluator = StageEvaluator(task.rules, task.layouts)
         self.metrics = Table(folder.metrics, COLUMNS)
         self.strength = Table(folder.strength, STRENGTH_COLUMNS)
         self.scores: list[dict[str, Score]] = []
         self.seconds = 0.0
-        """Spent on updates so far, over all sittings."""
+        """Spent on updates so far, in all sessions of the run."""
         self._saved_at = time.monotonic()
 
     @classmethod
-    def resume(cls, folder: TagRun, device: torch.device | None) -> Self:
-        """Take up a run where its last checkpoint left it."""
+    def resume(
+        cls,
+        folder: TagRun,
+        make_source: Callable[[Task, PPOConfig, int], RolloutSource] = EmbeddedSource,
+        device: torch.device | None = None,
+    ) -> "Session":
+        """Continue a run from its last checkpoint."""
         saved = load_checkpoint(folder.state)
         try:
             task = task_from(saved["task"])
             kept = folder.path / Path(task.opponent).name
             if task.opponent != LEAGUE and kept.is_file():
-                task = replace(task, opponent=str(kept))  # wherever the folder is by now
-            config = PPOConfig(**saved["recipe"])
-            chosen = device or torch.device(saved["device"])
-            if chosen.type == "cuda" and not torch.cuda.is_available():
-                raise UserError(f"{folder.state}: was trained on cuda; torch sees no CUDA here")
-            session = cls(
-                folder, task, config, int(saved["budget"]), chosen, Threads(*saved["threads"])
-            )
+                task = replace(task, opponent=str(kept))  # the directory may have been moved
+            config, budget = PPOConfig(**saved["recipe"]), int(saved["budget"])
+            device = device or torch.device(saved["device"])
+            if device.type == "cuda" and not torch.cuda.is_available():
+                raise UserError(
+                    f"{folder.state}: was trained on cuda, and CUDA is not available here"
+                )
+            threads = Threads(*saved["threads"])
+            source = make_source(task, config, budget)
+            session = cls(folder, task, config, budget, device, threads, source=source)
             session.trainer.restore(saved["trainer"])
             session.metrics.restore(int(saved["metrics_rows"]))
             session.strength.restore(int(saved["strength_rows"]))
             stages = [session._stage_from(stage) for stage in saved["stages"]]
-            session.ladder.restore(stages, saved["played"])
+            session.evaluator.restore(stages, saved["played"])
             session.scores = [
                 {name: Score(*score) for name, score in scores.items()}
                 for scores in saved["scores"]
@@ -118,28 +132,28 @@ class Session:
         return session
 
     def run(
-        self, watcher: Watcher, stop: StopRequest, begin: Callable[[], None] = lambda: None
+        self, callback: SessionCallback, stop: StopRequest, begin: Callable[[], None] = lambda: None
     ) -> bool:
         """Train to the end of the budget; False when stopped before.
 
         Args:
-            watcher: is told what happens.
+            callback: is told what happens.
             stop: asked between updates.
-            begin: called when the beginners are judged and training begins.
+            begin: called when the untrained policies are evaluated and training starts.
         """
         board = Board(self.folder.tensorboard, self.trainer.updates)
         try:
-            self._judge_what_is_due(watcher, board)
+            self._evaluate_if_due(callback, board)
             begin()
             while not self.trainer.done and not stop.made:
                 if update := self.trainer.update():
                     self.seconds += update.seconds
                     self._add_rows(update, board)
-                    watcher.updated(update, self)
-                self._judge_what_is_due(watcher, board)
+                    callback.on_update(update)
+                self._evaluate_if_due(callback, board)
                 if time.monotonic() - self._saved_at > CHECKPOINT_EVERY_SEC:
                     self.save()
-                    self._save_more()
+                    self.save_policies()
             self.save()
             self.save_policies()
         finally:
@@ -149,30 +163,32 @@ class Session:
 
     @property
     def agent_steps_per_s(self) -> float:
-        """Learning agent-steps a second, over the whole run."""
+        """Learning agent-steps per second, over the whole run."""
         return self.trainer.agent_steps / max(self.seconds, 1e-9)
 
-    @property
-    def shape(self) -> str:
-        """Where the steps come from, in words."""
-        repeat = self.task.rules.episode.step_tick_interval
-        return f"{self.config.arenas} arenas × 2 agents × {repeat} ticks"
+    def describe(self) -> str:
+        """The run in one line."""
+        steps, threads = self.trainer.agent_steps, self.threads
+        resumed = f", resumed at {steps:,} steps" if steps else ""
+        return (
+            f"run {self.folder.run_id}: {self.task.role} against {self.task.opponent}, "
+            f"seed {self.task.seed}, {self.budget:,} steps on {self.device} "
+            f"({threads.workers} workers × {threads.torch_threads} torch threads){resumed}"
+        )
 
     @property
     def spent(self) -> str:
-        """How much of the budget is gone, in words."""
-        return f"{self.trainer.agent_steps / 1e6:.1f} of {self.budget / 1e6:.1f} M steps"
+        """How much of the budget is spent, in words."""
+        return self.source.spent(self.trainer.agent_steps)
 
     @property
     def seconds_left(self) -> float:
-        """About, going by the whole run so far."""
-        done = self.trainer.progress
-        return self.seconds * (1.0 - done) / done if 0.0 < done < 1.0 else 0.0
+        """An estimate."""
+        return self.source.seconds_left(self.seconds, self.trainer.agent_steps)
 
     def save(self) -> None:
-        """Bring the whole run to the disk; the checkpoint last, so that it never runs ahead."""
-        logs = self.folder.root / "trainer" / "logs"
-        self.metrics.save(logs / "metrics.csv")
+        """Write everything; the checkpoint last, so that it is never ahead of the tables."""
+        self.metrics.save(self.folder.root / LOGS / "metrics.csv")
         self.strength.save()
         save_checkpoint(
             self.folder.state,
@@ -187,9 +203,9 @@ class Session:
                 "strength_rows": len(self.strength),
                 "stages": [
                     [stage.name, stage.updates, stage.agent_steps, list(stage.policies)]
-                    for stage in self.ladder.stages
+                    for stage in self.evaluator.stages
                 ],
-                "played": self.ladder.save(),
+                "played": self.evaluator.save(),
                 "scores": [
                     {name: list(asdict(score).values()) for name, score in scores.items()}
                     for scores in self.scores
@@ -200,7 +216,7 @@ class Session:
         self._saved_at = time.monotonic()
 
     def save_policies(self) -> None:
-        """Write the policies as they are now where players look for them."""
+        """Write the policies as they are now to the output directory."""
         policies = self.trainer.freeze()
         _save_both(self.folder.policy("policy"), policies, self.task.rules)
         for role, policy in policies.items():
@@ -208,7 +224,7 @@ class Session:
         self.folder.mark_latest()
 
     def write_metadata(self, about: dict[str, Any]) -> None:
-        """Say what the run was asked to do, for people and tools."""
+        """Write the settings of the run and the versions it uses, with more `about` it."""
         write_json(
             self.folder.metadata,
             {
@@ -224,30 +240,62 @@ class Session:
                 "device": str(self.device),
                 "workers": self.threads.workers,
                 "torch_threads": self.threads.torch_threads,
+                "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+                "estragon": __version__,
+                "python": platform.python_version(),
+                "torch": torch.__version__,
+                "numpy": np.__version__,
+                "machine": platform.machine(),
                 **about,
             },
         )
 
-    def _save_more(self) -> None:
-        """What else is kept as the run goes on."""
+    def write_summary(self, probe_steps: int, progress: Progress) -> list[BestResponse]:
+        """Write `summary.json`, with the exploitability of the finished policies.
 
-    def _make_trainer(self) -> SelfPlay:
-        return Trainer(self.task, self.config, self.budget, self.device, *self.threads)
+        Args:
+            probe_steps: the best response to each policy learns for so long; 0 leaves it out.
+            progress: shows what takes long.
+        """
+        responses = []
+        if probe_steps and self.task.rules.rule_set.tag_ends_episode:
+            for role, policy in self.trainer.freeze().items():
+                progress.step(f"best response to the {role}", f"{probe_steps:,} steps")
+                file = self.folder.policy(f"policy_{role}")
+                responses.append(
+                    train_best_response(
+                        cast("Role", role), file, policy, self.task, self.config, probe_steps
+                    )
+                )
+        write_json(
+            self.folder.path / "summary.json",
+            {
+                "agent_steps": self.trainer.agent_steps,
+                "seconds": round(self.seconds, 3),
+                "agent_steps_per_s": round(self.agent_steps_per_s),
+                "scores": {name: asdict(score) for name, score in self.scores[-1].items()},
+                "probes": [asdict(response) for response in responses],
+            },
+        )
+        return responses
 
     def _add_rows(self, update: Update, board: Board) -> None:
-        """Note what an update brought."""
-        row = row_of(update, self.trainer)
-        row["agent_steps_per_s"] = round(self.agent_steps_per_s)
-        self.metrics.add(row)
+        speed = {"agent_steps_per_s": round(self.agent_steps_per_s)}
+        row = row_of(update, self.trainer) | speed
         board.add(row, self.trainer.updates)
+        if self.source.row_per_episode:
+            for episode in rows_by_episode(update, self.trainer):
+                self.metrics.add(episode | speed)
+        else:
+            self.metrics.add(row)
 
-    def _judge_what_is_due(self, watcher: Watcher, board: Board) -> None:
-        """Judge the stage that the run has just reached, if it has reached one."""
+    def _evaluate_if_due(self, callback: SessionCallback, board: Board) -> None:
+        """Evaluate the stage that the run has just reached, if it has reached one."""
         reached = sum(self.trainer.progress >= share for share in STAGES)
         name = f"{100 * STAGES[reached - 1]:.0f}%"
         updates = self.trainer.updates
-        if self.ladder.stages and (
-            self.ladder.stages[-1].name == name or self.ladder.stages[-1].updates == updates
+        if self.evaluator.stages and (
+            self.evaluator.stages[-1].name == name or self.evaluator.stages[-1].updates == updates
         ):
             return
         policies = self.trainer.freeze()
@@ -255,21 +303,21 @@ class Session:
         for role, policy in policies.items():
             path = self.folder.checkpoint(role, updates)
             _save_both(path, {role: policy}, self.task.rules)
-        scores = self.ladder.add(stage, watcher.judging)
+        scores = self.evaluator.add(stage, callback.on_evaluation)
         self.scores.append(scores)
         row: dict[str, Cell] = {"updates": updates, "agent_steps": stage.agent_steps}
         for name, score in scores.items():
             row |= {f"{name}_{measure}": getattr(score, measure) for measure in MEASURES}
-        seeker_elo, hider_elo = self.ladder.elo()
+        seeker_elo, hider_elo = self.evaluator.elo()
         row["seeker_elo"] = seeker_elo[-1] if "seeker" in policies else None
         row["hider_elo"] = hider_elo[-1] if "hider" in policies else None
         self.strength.add(row)
         board.add({f"strength_{name}": value for name, value in row.items()}, updates)
-        if cross_play := self.ladder.cross_play():
+        if cross_play := self.evaluator.cross_play():
             write_json(self.folder.cross_play, cross_play)
         self.save()
         self.save_policies()
-        watcher.judged(stage, scores, self)
+        callback.on_stage(stage, scores)
 
     def _stage_from(self, saved: list[Any]) -> Stage:
         name, updates, agent_steps, roles = saved
@@ -288,7 +336,7 @@ def start_session(
     device: torch.device,
     choose_threads: Callable[[Task, PPOConfig], Threads],
 ) -> Session:
-    """Begin a run in a folder of its own, once everything about it is known to make sense."""
+    """Start a run on the embedded engine in a new directory, once its settings are checked."""
     config.check()
     if not 1 <= steps <= 10**12:
         raise UserError(f"--steps: expected 1 to {10**12}, got {steps}")
@@ -296,11 +344,12 @@ def start_session(
     kind = "league" if task.opponent == LEAGUE else f"{task.role}-against-a-fixed-opponent"
     folder = TagRun.timestamped(root, f"ppo-{kind}")
     if task.opponent != LEAGUE and not task.opponent.startswith("bot:"):
-        # the run may well write its own policies over that file
+        # the run may write its own policies over that file
         kept = folder.path / f"opponent{Path(task.opponent).suffix}"
         write_whole(kept, Path(task.opponent).read_bytes())
         task = replace(task, opponent=str(kept))
-    session = Session(folder, task, config, steps, device, threads)
+    source = EmbeddedSource(task, config, steps)
+    session = Session(folder, task, config, steps, device, threads, source=source)
     session.save()
     return session
 

@@ -1,64 +1,326 @@
-"""Self-play on the embedded engine: play, learn, remember, again.
+"""Self-play: both roles learn from the rollouts of a source, against each other and a league.
 
-Every torch call runs on one thread, whichever worker makes it. So a run that goes on from a
-checkpoint takes the same course.
+What is learned depends on the seed, the config, the number of torch threads and the torch build
+alone: every random number comes from a generator named after the seed, the update and its purpose.
+Every torch call runs on one worker thread, whichever worker makes it.
 """
 
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 
-from estragon.selfplay.block import Block
 from estragon.selfplay.config import BLOCKS, LEAGUE, PPOConfig, Task
-from estragon.selfplay.opponents import RivalPair, fixed_rivals, sides_of, sparring_partners
-from estragon.selfplay.policy import Policy
-from estragon.selfplay.ppo import Losses
-from estragon.selfplay.rivals import PolicyRival
-from estragon.selfplay.rollout import Players
-from estragon.selfplay.self_play import CHANCE_IN_PLAY, SelfPlay, Update
-from estragon.selfplay.tally import Episodes
+from estragon.selfplay.league import (
+    League,
+    OpponentPair,
+    fixed_opponents,
+    league_bots,
+    split_arenas,
+)
+from estragon.selfplay.policy import Policy, PolicyPlayer, blank_policies
+from estragon.selfplay.ppo import Batch, Learner, Losses, Moments
+from estragon.selfplay.rollout import EpisodeStats, Players, Rollout, play
+from estragon.support.parallel import available_cores
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
-from estragon.tag.rules import ROLES, Rules
+from estragon.tag.rules import HIDER, ROLES, SEEKER, Role
+
+RNG_PLAY, RNG_OPPONENTS, RNG_LEAGUE, RNG_UPDATE = range(4)
+"""The purposes of random streams."""
+LATE_BALANCE = 8.0
+"""Power of the balance weight that the learning rate is multiplied by at the end of a run."""
+RECENT = 0.05
+"""Weight of an update's episodes in the running win rate."""
+TRIAL_UPDATES = 3
+WORTH_IT = 0.75
+"""Fewer threads must take less than this share of the time."""
 
 
-class Trainer(SelfPlay):
-    """Both learners, their league and the embedded arenas they play in."""
+class Threads(NamedTuple):
+    """How many threads work.
+
+    Two workers with one torch thread each wait for each other only twice per update, so a busy
+    neighbour costs its share and no more; one torch call spread over threads waits for the slowest
+    at every layer, and learns other bits.
+    """
+
+    workers: int = 1
+    """Threads that play and learn side by side; they change no bit."""
+    torch_threads: int = 1
+    """Threads inside each torch call; what is learned depends on it."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """The results of one update."""
+
+    number: int
+    agent_steps: int
+    """Learned from so far, all roles together."""
+    seconds: float
+    episodes: EpisodeStats
+    """Sums over those that ended."""
+    ended: list[EpisodeStats]
+    """The same as the source counts them: one by one, or summed up."""
+    losses: dict[str, Losses]
+    learning_rate: float
+
+
+class RolloutData(Protocol):
+    """A finished rollout, ready to be learned from."""
+
+    def batch(self, role: int, weight: float) -> Batch:
+        """The rows of one role; `weight` is that of rows against learners and past selves."""
+
+    def moments(self, role: int) -> Moments:
+        """Sums over the observations of a role."""
+
+    def take_episodes(self) -> list[EpisodeStats]:
+        """The episodes that ended."""
+
+
+class RolloutSource(Protocol):
+    """Where rollouts come from, and the budget of a run, which is counted there."""
+
+    row_per_episode: bool
+    """Whether the metrics have a row per episode instead of one per update."""
+
+    @property
+    def shape(self) -> str:
+        """Where the steps come from, in words."""
+
+    def collect(self, trainer: "Trainer") -> Sequence[RolloutData] | None:
+        """Rollouts for an update; None when there are not enough yet."""
+
+    def publish(self, policies: list[Policy]) -> None:
+        """Called when the policies have changed."""
+
+    def progress(self, agent_steps: int) -> float:
+        """The share of the budget that is spent, 0 to 1."""
+
+    def spent(self, agent_steps: int) -> str:
+        """How much of the budget is spent, in words."""
+
+    def seconds_left(self, seconds: float, agent_steps: int) -> float:
+        """An estimate, after so many `seconds` of updates."""
+
+    def save(self) -> dict[str, Any]:
+        """Its state between two updates, as tensors and plain data."""
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Load what `save` gave."""
+
+
+class Trainer:
+    """Both learners and their league."""
 
     def __init__(
         self,
         task: Task,
         config: PPOConfig,
-        steps: int,
+        source: RolloutSource,
         device: torch.device,
-        workers: int = BLOCKS,
-        torch_threads: int = 1,
+        threads: Threads = Threads(),  # noqa: B008 - immutable
+        start: Mapping[Role, FrozenPolicy] | None = None,
     ) -> None:
-        """Prepare a run of `steps` learning agent-steps.
+        """Start with untrained policies, or with those of `start`.
 
         Args:
-            task: what is to be learned.
+            task: what is learned.
             config: how.
-            steps: the budget, both roles together.
+            source: of the rollouts.
             device: where the updates are computed.
-            workers: threads that play and learn side by side; changes no bit.
-            torch_threads: threads inside each torch call; what is learned depends on it.
+            threads: how many.
+            start: policies to continue from.
         """
-        torch.set_num_threads(torch_threads)  # here, where policies are judged
-        super().__init__(task, config, device)
-        self.steps = steps
-        self._workers = ThreadPoolExecutor(
-            workers,
+        config.check()
+        torch.set_num_threads(threads.torch_threads)  # of this thread, where policies are evaluated
+        self.task, self.config, self.source = task, config, source
+        self.updates = self.agent_steps = self.episodes = 0
+        self.seeker_share = 0.5
+        """How often the seeker has won lately."""
+        self.learning = [SEEKER, HIDER] if task.role == "both" else [ROLES.index(task.role)]
+        self.learners = [
+            Learner(
+                FrozenPolicy.untrained(
+                    task.rules, role, task.seed * len(ROLES) + number, config.hidden
+                ),
+                task.rules,
+                config,
+                device,
+            )
+            for number, role in enumerate(ROLES)
+        ]
+        for learner, role in zip(self.learners, ROLES, strict=True):
+            if start and role in start:
+                learner.warm_start(Policy(start[role], task.rules))
+        self.league = League(config.remembered)
+        self.league.add(self.policies)
+        self.workers = ThreadPoolExecutor(
+            threads.workers,
             thread_name_prefix="learn",
             initializer=torch.set_num_threads,
-            initargs=(torch_threads,),
+            initargs=(threads.torch_threads,),
         )
+        self._waited = 0.0
+        source.publish(self.policies)
+
+    @property
+    def policies(self) -> list[Policy]:
+        """Seeker and hider, as they are now."""
+        return [learner.policy for learner in self.learners]
+
+    @property
+    def progress(self) -> float:
+        """The share of the budget that is spent, 0 to 1."""
+        return self.source.progress(self.agent_steps)
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent."""
+        return self.progress >= 1.0
+
+    def update(self) -> Update | None:
+        """Collect rollouts and learn from them; None when there are not enough yet."""
+        start = time.perf_counter()
+        rollouts = self.source.collect(self)
+        if rollouts is None:
+            self._waited += time.perf_counter() - start
+            return None
+        number, rate = self.updates, self.learning_rate
+        learned = list(
+            self.workers.map(lambda role: self._learn(role, rollouts, rate), self.learning)
+        )
+        ended = [episode for rollout in rollouts for episode in rollout.take_episodes()]
+        episodes = sum(ended, EpisodeStats())
+        self._count(sum(rows for rows, _ in learned), episodes)
+        self.source.publish(self.policies)
+        waited, self._waited = self._waited, 0.0
+        return Update(
+            number,
+            self.agent_steps,
+            waited + time.perf_counter() - start,
+            episodes,
+            ended,
+            {
+                ROLES[role]: losses
+                for role, (_, losses) in zip(self.learning, learned, strict=True)
+                if losses is not None
+            },
+            rate,
+        )
+
+    def close(self) -> None:
+        """Stop the worker threads."""
+        self.workers.shutdown()
+
+    def freeze(self) -> dict[str, FrozenPolicy]:
+        """The learning roles as they are now."""
+        share = self.agent_steps // len(self.learning)
+        return {
+            ROLES[role]: self.learners[role].policy.freeze(
+                f"{ROLES[role]} after {self.agent_steps:,} steps", share
+            )
+            for role in self.learning
+        }
+
+    def save(self) -> dict[str, Any]:
+        """The state between two updates, as tensors and plain data."""
+        return {
+            "updates": self.updates,
+            "agent_steps": self.agent_steps,
+            "episodes": self.episodes,
+            "seeker_share": self.seeker_share,
+            "learners": [learner.save() for learner in self.learners],
+            "league": [list(pair) for pair in self.league.pairs],
+        } | self.source.save()
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Load what `save` gave."""
+        self.updates = int(saved["updates"])
+        self.agent_steps = int(saved["agent_steps"])
+        self.episodes = int(saved["episodes"])
+        self.seeker_share = float(saved["seeker_share"])
+        for learner, state in zip(self.learners, saved["learners"], strict=True):
+            learner.restore(state)
+        self.league.pairs = [(seeker, hider) for seeker, hider in saved["league"]]
+        self.league.seen = 1 + self.updates // self.config.snapshot_every
+        self.source.restore(saved)
+        self.source.publish(self.policies)
+
+    def balance_weight(self, role: int) -> float:
+        """How much a role learns from matches between learners: less where it wins too often.
+
+        Its matches against bots count in full: a weak bot cannot help losing.
+        """
+        if self.task.opponent != LEAGUE:
+            return 1.0
+        lost = 1.0 - self.seeker_share if role == SEEKER else self.seeker_share
+        return float(min(1.0, 2.0 * lost) ** self.config.balancing)
+
+    @property
+    def learning_rate(self) -> float:
+        """Adam's step size now, before balancing."""
+        start, end = self.config.learning_rate, self.config.final_learning_rate
+        return start + min(1.0, self.progress) * (end - start)
+
+    def draw_opponents(self, spare: list[Policy], part: int) -> OpponentPair:
+        """Past selves, loaded into the `spare` policies."""
+        weights = self.league.draw(self.rng(RNG_LEAGUE, part))
+        rng = self.rng(RNG_OPPONENTS, part)
+        for policy, own in zip(spare, weights, strict=True):
+            policy.load_state_dict(own)
+        return OpponentPair(*(PolicyPlayer(policy, rng) for policy in spare))
+
+    def rng(self, purpose: int, part: int) -> np.random.Generator:
+        """The generator of this update for one purpose."""
+        key = (self.task.seed, self.updates, purpose, part)
+        return np.random.Generator(np.random.SFC64(key))
+
+    def _learn(
+        self, role: int, rollouts: Sequence[RolloutData], learning_rate: float
+    ) -> tuple[int, Losses | None]:
+        """Let one role learn; returns how many rows it learned from."""
+        weight = self.balance_weight(role)
+        batches = [rollout.batch(role, weight) for rollout in rollouts]
+        rows = sum(len(batch.features) for batch in batches)
+        if rows < 2:  # nothing to normalise the advantages with
+            return rows, None
+        # Late, when neither finds anything new, the winner waits altogether.
+        rate = learning_rate * weight ** (LATE_BALANCE * min(1.0, self.progress))
+        moments = [rollout.moments(role) for rollout in rollouts]
+        rng = self.rng(RNG_UPDATE, role)
+        return rows, self.learners[role].update(batches, moments, rate, rng)
+
+    def _count(self, rows: int, episodes: EpisodeStats) -> None:
+        self.updates += 1
+        self.agent_steps += rows
+        if self.updates % self.config.snapshot_every == 0:
+            self.league.add(self.policies)
+        self.episodes += episodes.count
+        if episodes.count:
+            share = episodes.seeker_wins / episodes.count
+            self.seeker_share += RECENT * (share - self.seeker_share)
+
+
+class EmbeddedSource:
+    """Rollouts of the embedded engine; the budget is agent-steps."""
+
+    row_per_episode = False
+
+    def __init__(self, task: Task, config: PPOConfig, steps: int) -> None:
+        """Prepare the arenas for a run of `steps` agent-steps, both roles together."""
+        config.check()
+        self._task, self._config, self._steps = task, config, steps
         count = config.arenas // BLOCKS
-        sides = sides_of(count, task.role, task.opponent, config.past, config.sparring)
-        self.blocks = []
+        split = split_arenas(count, task.role, task.opponent, config.past, config.sparring)
+        self.arenas = []
+        self.rollouts = [Rollout(task.rules, split, config) for _ in range(BLOCKS)]
         for block in range(BLOCKS):
             arenas = Arenas(
                 count,
@@ -69,80 +331,67 @@ class Trainer(SelfPlay):
                 threads=1,
             )
             arenas.reset()
-            self.blocks.append(Block(arenas, sides, config))
-        self._rivals = (
-            None
-            if task.opponent == LEAGUE
-            else _in_torch(fixed_rivals(task.opponent, task.role, task.rules), task.rules)
-        )
-        self._bots = sparring_partners(task.rules)
-        self._spare = [self._spare_policies() for _ in range(BLOCKS)]
+            self.arenas.append(arenas)
+        self._opponents: OpponentPair | None = None
+        if task.opponent != LEAGUE:
+            # policies of a file play in torch too, on the thread that asks
+            pair = fixed_opponents(task.opponent, task.role, task.rules)
+            seeker, hider = (
+                PolicyPlayer(Policy(opponent, task.rules), None)
+                if isinstance(opponent, FrozenPolicy)
+                else opponent
+                for opponent in pair
+            )
+            self._opponents = OpponentPair(seeker, hider)
+        self._bots = league_bots(task.rules)
+        self._spare = [blank_policies(task.rules, config.hidden) for _ in range(BLOCKS)]
 
     @property
-    def progress(self) -> float:
+    def shape(self) -> str:
+        """Where the steps come from, in words."""
+        repeat = self._task.rules.episode.step_tick_interval
+        return f"{self._config.arenas} arenas × 2 agents × {repeat} ticks"
+
+    def collect(self, trainer: Trainer) -> list[Rollout]:
+        """Play the next rollout of every block of arenas."""
+        list(trainer.workers.map(lambda block: self._play(block, trainer), range(BLOCKS)))
+        return self.rollouts
+
+    def publish(self, policies: list[Policy]) -> None:
+        """The learners' own policies play."""
+
+    def progress(self, agent_steps: int) -> float:
         """The share of the steps that were learned from."""
-        return self.agent_steps / self.steps
+        return agent_steps / self._steps
 
-    def update(self) -> Update:
-        """Play, learn, remember: one turn of the loop."""
-        start = time.perf_counter()
-        number, rate = self.updates, self.learning_rate
-        list(self._workers.map(self._play, range(BLOCKS)))
-        learned = list(self._workers.map(lambda role: self._study(role, rate), self.learning))
-        episodes = Episodes()
-        for block in self.blocks:
-            episodes += block.rollout.tally.take()
-        self._count(sum(rows for rows, _ in learned), episodes)
-        return Update(
-            number,
-            self.agent_steps,
-            time.perf_counter() - start,
-            episodes,
-            {ROLES[role]: losses for role, (_, losses) in zip(self.learning, learned, strict=True)},
-            rate,
-        )
+    def spent(self, agent_steps: int) -> str:
+        """How much of the budget is spent, in words."""
+        return f"{agent_steps / 1e6:.1f} of {self._steps / 1e6:.1f} M steps"
 
-    def close(self) -> None:
-        """Let the threads go."""
-        self._workers.shutdown()
+    def seconds_left(self, seconds: float, agent_steps: int) -> float:
+        """An estimate from the whole run so far."""
+        done = self.progress(agent_steps)
+        return seconds * (1.0 - done) / done if 0.0 < done < 1.0 else 0.0
 
     def save(self) -> dict[str, Any]:
-        """The whole run between two updates, as tensors and plain data."""
-        return super().save() | {
-            "arenas": [_tensors(block.arenas.save()) for block in self.blocks],
-            "tallies": [_tensors(block.rollout.tally.save()) for block in self.blocks],
+        """The arenas, and the running episodes in them."""
+        return {
+            "arenas": [_tensors(arenas.save()) for arenas in self.arenas],
+            "tallies": [_tensors(rollout.episodes.save()) for rollout in self.rollouts],
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
-        super().restore(saved)
-        for block, arenas, tally in zip(
-            self.blocks, saved["arenas"], saved["tallies"], strict=True
-        ):
-            block.arenas.restore(_arrays(arenas))
-            block.rollout.tally.restore(_arrays(tally))
+        """Load what `save` gave."""
+        for arenas, state in zip(self.arenas, saved["arenas"], strict=True):
+            arenas.restore(_arrays(state))
+        for rollout, state in zip(self.rollouts, saved["tallies"], strict=True):
+            rollout.episodes.restore(_arrays(state))
 
-    def _play(self, block: int) -> None:
-        rivals = self._rivals or self._draw_rivals(self._spare[block], block)
-        policies = [learner.actor for learner in self.learners]
-        random = self._random(CHANCE_IN_PLAY, block)
-        self.blocks[block].play(Players(policies, rivals, self._bots, random))
-
-    def _study(self, role: int, learning_rate: float) -> tuple[int, Losses]:
-        patience = self.patience(role)
-        batches = [block.rollout.batch(role, patience) for block in self.blocks]
-        moments = [block.rollout.moments(role) for block in self.blocks]
-        losses = self._learn(role, batches, moments, learning_rate)
-        return sum(len(batch.features) for batch in batches), losses
-
-
-def _in_torch(pair: RivalPair, rules: Rules) -> RivalPair:
-    """Policies of a file play in torch, on the thread that asks, as everything does here."""
-    seeker, hider = (
-        PolicyRival(Policy(rival, rules), None) if isinstance(rival, FrozenPolicy) else rival
-        for rival in pair
-    )
-    return RivalPair(seeker, hider)
+    def _play(self, block: int, trainer: Trainer) -> None:
+        opponents = self._opponents or trainer.draw_opponents(self._spare[block], block)
+        policies = [learner.actor for learner in trainer.learners]
+        players = Players(policies, opponents, self._bots, trainer.rng(RNG_PLAY, block))
+        play(self.arenas[block], self.rollouts[block], players)
 
 
 def _tensors(arrays: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
@@ -151,3 +400,43 @@ def _tensors(arrays: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
 
 def _arrays(tensors: dict[str, torch.Tensor]) -> dict[str, np.ndarray]:
     return {name: tensor.numpy() for name, tensor in tensors.items()}
+
+
+def embedded_trainer(
+    task: Task,
+    config: PPOConfig,
+    steps: int,
+    device: torch.device,
+    threads: Threads = Threads(BLOCKS),  # noqa: B008 - immutable
+) -> Trainer:
+    """A trainer on the embedded engine."""
+    return Trainer(task, config, EmbeddedSource(task, config, steps), device, threads)
+
+
+def choose_threads(task: Task, config: PPOConfig) -> Threads:
+    """The fastest of the candidates on a few small updates of this task."""
+    cores = available_cores()
+    if cores == 1:
+        return Threads(1, 1)
+    candidates = [Threads(min(BLOCKS, cores), 1), Threads(1, 1)]
+    small = replace(config, arenas=min(config.arenas, 256), horizon=min(config.horizon, 16))
+    best, shortest = candidates[0], _time_update(task, small, candidates[0])
+    for threads in candidates[1:]:
+        spent = _time_update(task, small, threads)
+        if spent < WORTH_IT * shortest:
+            best, shortest = threads, spent
+    return best
+
+
+def _time_update(task: Task, config: PPOConfig, threads: Threads) -> float:
+    """The shortest of a few updates, in seconds; the first one warms up."""
+    trainer = embedded_trainer(task, config, 10**9, torch.device("cpu"), threads)
+    try:
+        spent = []
+        for _ in range(1 + TRIAL_UPDATES):
+            start = time.perf_counter()
+            trainer.update()
+            spent.append(time.perf_counter() - start)
+        return min(spent[1:])
+    finally:
+        trainer.close()

@@ -25,7 +25,7 @@ import numpy as np
 
 from estragon.selfplay.checkpoint import StageRecord, TagRun, read_stages
 from estragon.selfplay.config import LEAGUE, Task
-from estragon.selfplay.ladder import PAIRINGS
+from estragon.selfplay.evaluation import PAIRINGS
 from estragon.show.charts.data import CrossPlay, Table, read_cross_play, read_table
 from estragon.show.film_plan import Choice, RoleCurve, RunFacts, StageFacts
 from estragon.show.trajectory import Trajectory

@@ -1,4 +1,4 @@
-"""One client: what it says, what it is answered, and what must be remembered of it."""
+"""One connected client: its messages, their answers, and its state."""
 
 import math
 from dataclasses import dataclass
@@ -7,10 +7,8 @@ from msgspec import Raw
 from websockets.frames import CloseCode
 
 from estragon import __version__
-from estragon.live.brain import Ask, Experience, Hello
-from estragon.live.desk import Brains, Desk
-from estragon.live.frames import BadFrameError, Frames
-from estragon.live.limits import (
+from estragon.live.batcher import Actors, RequestBatcher
+from estragon.live.protocol import (
     BAD_MESSAGES_IN_A_ROW,
     LARGEST_MESSAGE,
     LARGEST_OBSERVATION,
@@ -18,12 +16,15 @@ from estragon.live.limits import (
     MOST_AGENTS,
     MOST_ARENAS,
     PROTOCOL,
-)
-from estragon.live.messages import (
     Act,
     ActBatch,
+    ActionRequest,
+    BadFrameError,
     BadHelloError,
     BadMessageError,
+    Experience,
+    FrameCodec,
+    Hello,
     Transition,
     TransitionBatch,
     Unknown,
@@ -45,7 +46,7 @@ UNNAMED = ""
 
 @dataclass
 class Counts:
-    """What has happened so far."""
+    """Statistics of a server."""
 
     connections: int = 0
     messages: int = 0
@@ -57,12 +58,12 @@ class Counts:
 
 
 class RefusedError(Exception):
-    """A client that is told why, and let go.
+    """The connection has to be closed.
 
     Args:
         code: the close code.
-        reason: what it is told.
-        by_message: whether it is told by an `error` as well.
+        reason: for the client.
+        by_message: whether an `error` message is sent as well.
     """
 
     def __init__(self, code: CloseCode, reason: str, *, by_message: bool = False) -> None:
@@ -70,39 +71,39 @@ class RefusedError(Exception):
         self.code, self.by_message = code, by_message
 
 
-class Conversation:
+class ClientHandler:
     """Answers the messages of one client, one after the other."""
 
     def __init__(
-        self, number: int, rules: Rules, brains: Brains, desk: Desk, counts: Counts
+        self, number: int, rules: Rules, actors: Actors, batcher: RequestBatcher, counts: Counts
     ) -> None:
-        """Begin with a client that has said nothing yet.
+        """Handle a new client.
 
         Args:
-            number: the client's own, never used again.
-            rules: the game whose observations are ours.
-            brains: who answers.
-            desk: where it is asked.
+            number: of the client, unique.
+            rules: of our own observations.
+            actors: by observation size.
+            batcher: of all clients.
             counts: of the whole server.
         """
         self.number = number
         self.hello: Hello | None = None
         self.decisions = 0
-        self._rules, self._brains, self._desk, self._counts = rules, brains, desk, counts
-        self._frames: Frames | None = None
+        self._rules, self._actors, self._batcher, self._counts = rules, actors, batcher, counts
+        self._frames: FrameCodec | None = None
         self._sizes: dict[str, int] = {}
         """Of every agent's observations."""
         self._bad_in_a_row = 0
 
     async def answer(self, message: str | bytes) -> str | bytes | None:
-        """What a message is answered, if anything; raises RefusedError where this is the end."""
+        """The answer to a message, if any; raises RefusedError to close the connection."""
         self._counts.messages += 1
         if isinstance(message, bytes):
             return await self._answer_frame(message)
         try:
             answer = await self._answer_text(message)
         except BadMessageError as error:
-            return self._complain(str(error))
+            return self._bad_message(str(error))
         self._bad_in_a_row = 0
         return answer
 
@@ -115,7 +116,7 @@ class Conversation:
             self._counts.bad_messages += 1
             raise RefusedError(CloseCode.INVALID_DATA, str(error)) from error
         size = self.hello.observation_size
-        actions = await self._desk.decide(self.number, size, decision)
+        actions = await self._batcher.decide(self.number, size, decision)
         self._decided(AGENTS * self.hello.arenas)
         return self._frames.write(decision.seq, actions)
 
@@ -123,7 +124,7 @@ class Conversation:
         try:
             message = read_message(text)
         except BadHelloError as error:
-            raise self._unfit(str(error)) from error
+            raise self._refuse_hello(str(error)) from error
         match message:
             case Hello():
                 return self._welcome(message)
@@ -139,7 +140,7 @@ class Conversation:
                 return write_echo(text)
         return None
 
-    def _complain(self, what: str) -> str:
+    def _bad_message(self, what: str) -> str:
         self._counts.bad_messages += 1
         self._bad_in_a_row += 1
         if self._bad_in_a_row >= BAD_MESSAGES_IN_A_ROW:
@@ -148,18 +149,18 @@ class Conversation:
         return write_error(what)
 
     def _welcome(self, hello: Hello) -> str:
-        if complaint := self._complaint_about(hello):
-            raise self._unfit(complaint)
+        if error_text := self._hello_error(hello):
+            raise self._refuse_hello(error_text)
         binary = hello.encoding == "binary"
-        frames = Frames(hello) if binary else None
+        frames = FrameCodec(hello) if binary else None
         if frames is not None and frames.largest > LARGEST_MESSAGE:
-            raise self._unfit(f"frames of up to {frames.largest:,} bytes; have fewer arenas")
+            raise self._refuse_hello(f"frames of up to {frames.largest:,} bytes; have fewer arenas")
         try:
-            brain = self._brains.brain_for(hello.observation_size)
+            actor = self._actors.actor_for(hello.observation_size)
             if binary:
-                brain.join(self.number, hello)
+                actor.join(self.number, hello)
         except UserError as error:
-            raise self._unfit(str(error)) from error
+            raise self._refuse_hello(str(error)) from error
         self.hello, self._frames = hello, frames
         return write_message(
             {
@@ -168,13 +169,13 @@ class Conversation:
                 "encoding": "binary" if binary else "json",
                 "observation_size": hello.observation_size,
                 "action_size": ACTION_SIZE,
-                "learning": brain.learning and hello.training,
+                "learning": actor.learning and hello.training,
                 "server": f"estragon {__version__}",
-                "says": brain.describe(),
+                "says": actor.describe(),
             }
         )
 
-    def _complaint_about(self, hello: Hello) -> str | None:
+    def _hello_error(self, hello: Hello) -> str | None:
         ours = self._rules.observation
         if self.hello is not None:
             return "a second hello"
@@ -190,26 +191,28 @@ class Conversation:
             return f"arenas: expected 1 to {MOST_ARENAS}"
         return None
 
-    def _unfit(self, what: str) -> RefusedError:
+    def _refuse_hello(self, what: str) -> RefusedError:
         self._counts.bad_messages += 1
         return RefusedError(CloseCode.POLICY_VIOLATION, f"hello: {what}", by_message=True)
 
     async def _act(self, observations: dict[str, Raw], seq: int | None, *, single: bool) -> str:
         actions = dict.fromkeys(observations, NO_ACTION)
-        asks: dict[int, list[Ask]] = {}
+        requests: dict[int, list[ActionRequest]] = {}
         for agent, raw in observations.items():
             try:
                 observation = read_vector(raw)
                 self._check_size(agent, len(observation))
             except (ValueError, UserError):
                 continue
-            ask = Ask(self.number, agent, seq, observation)
-            asks.setdefault(len(observation), []).append(ask)
-        answers = [(batch, self._desk.act(size, batch)) for size, batch in asks.items()]
+            request = ActionRequest(self.number, agent, seq, observation)
+            requests.setdefault(len(observation), []).append(request)
+        answers = [(batch, self._batcher.act(size, batch)) for size, batch in requests.items()]
         asked = 0
         for batch, answer in answers:
             chosen = (await answer).tolist()
-            actions |= {ask.agent: action for ask, action in zip(batch, chosen, strict=True)}
+            actions |= {
+                request.agent: action for request, action in zip(batch, chosen, strict=True)
+            }
             asked += len(batch)
         self._decided(asked)
         self._counts.bad_observations += len(observations) - asked
@@ -239,11 +242,11 @@ class Conversation:
                 continue
             experiences.setdefault(self._sizes[experience.agent], []).append(experience)
         for size, batch in experiences.items():
-            used = self._brains.brain_for(size).learn(batch)
+            used = self._actors.actor_for(size).learn(batch)
             self._counts.bad_transitions += len(batch) - used
 
     def _experience(self, transition: Transition) -> Experience:
-        """What a transition says; raises ValueError or UserError where it is bad."""
+        """Check a transition; raises ValueError or UserError where it is invalid."""
         agent, role = transition.info.get("agent"), transition.info.get("role")
         agent = agent if isinstance(agent, str) else UNNAMED
         seen, action, then = (
@@ -253,15 +256,15 @@ class Conversation:
         if seen is not None:
             self._check_size(agent, len(seen))
         if agent not in self._sizes or (transition.seq is None and seen is None):
-            raise ValueError("nobody knows where it began")
+            raise ValueError("neither seq nor obs")
         if then is not None:
             self._check_size(agent, len(then))
         if action is None and transition.seq is None:
-            raise ValueError("nobody knows what was done")
+            raise ValueError("neither seq nor action")
         if action is not None and len(action) != ACTION_SIZE:
-            raise ValueError(f"an action of {len(action)} numbers")
+            raise ValueError(f"action has {len(action)} numbers")
         if not math.isfinite(transition.reward):
-            raise ValueError("a reward that is not finite")
+            raise ValueError("reward is not finite")
         return Experience(
             client=self.number,
             agent=agent,
@@ -276,11 +279,11 @@ class Conversation:
         )
 
     def _check_size(self, agent: str, size: int) -> None:
-        """Remember how much an agent sees; raises where it was another size, or is one too many."""
+        """Note the observation size of an agent; raises where it changed or is one too many."""
         if agent not in self._sizes:
             if len(agent) > LONGEST_NAME or len(self._sizes) >= MOST_AGENTS:
-                raise ValueError("a name too long, or one agent too many")
-            self._brains.brain_for(size)
+                raise ValueError("agent name too long, or too many agents")
+            self._actors.actor_for(size)
             self._sizes[agent] = size
         if self._sizes[agent] != size:
             raise ValueError(f"{size} numbers where {self._sizes[agent]} were before")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from estragon.live.brain import Hello
-from estragon.live.frames import BadFrameError, Frames
+from estragon.live.protocol import BadFrameError, FrameCodec, Hello
 from tests.live.staging import SIZE, frame, results, seen
 
 HELLO = Hello(protocol=1, observation_size=SIZE, arenas=3)
@@ -60,15 +59,15 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
-def begun() -> Frames:
-    frames = Frames(HELLO)
+def begun() -> FrameCodec:
+    frames = FrameCodec(HELLO)
     frames.read(frame(7))
     return frames
 
 
 def test_a_decision_without_results() -> None:
     seekers = np.array([0, 1, 0], "i1")
-    decision = Frames(HELLO).read(frame(7, seekers=seekers))
+    decision = FrameCodec(HELLO).read(frame(7, seekers=seekers))
     assert decision.seq == 7
     assert decision.outcome is None
     np.testing.assert_array_equal(decision.seekers, seekers)
@@ -96,7 +95,7 @@ def test_a_bad_frame(make: Callable[[], bytes], says: str) -> None:
 
 def test_results_in_the_first_frame_belong_to_nothing() -> None:
     with pytest.raises(BadFrameError, match="first frame"):
-        Frames(HELLO).read(frame(7, brought=results()))
+        FrameCodec(HELLO).read(frame(7, brought=results()))
 
 
 def test_a_frame_without_results_may_come_at_any_time() -> None:
@@ -106,7 +105,7 @@ def test_a_frame_without_results_may_come_at_any_time() -> None:
 
 
 def test_seq_begins_again_after_the_last() -> None:
-    frames = Frames(HELLO)
+    frames = FrameCodec(HELLO)
     frames.read(frame(2**32 - 1))
     assert frames.read(frame(0)).seq == 0
 
@@ -118,14 +117,14 @@ def test_large_numbers_are_finite() -> None:
 
 def test_the_answer() -> None:
     actions = np.arange(18, dtype=np.float32).reshape(3, 2, 3)
-    data = Frames(HELLO).write(0xFFEEDDCC, actions)
+    data = FrameCodec(HELLO).write(0xFFEEDDCC, actions)
     assert data[:8] == b"A\x00\x03\x00\xcc\xdd\xee\xff"
     np.testing.assert_array_equal(np.frombuffer(data, "<f4", offset=8), np.arange(18))
 
 
 @pytest.mark.parametrize("controlled", [(True, False), (False, True), (False, False)])
 def test_zeros_for_whom_the_server_does_not_play(controlled: tuple[bool, bool]) -> None:
-    frames = Frames(replace(HELLO, controlled=controlled))
+    frames = FrameCodec(replace(HELLO, controlled=controlled))
     actions = np.ones((3, 2, 3), dtype=np.float32)
     sent = np.frombuffer(frames.write(0, actions), "<f4", offset=8).reshape(3, 2, 3)
     np.testing.assert_array_equal(sent[:, 0], float(controlled[0]))
@@ -135,4 +134,4 @@ def test_zeros_for_whom_the_server_does_not_play(controlled: tuple[bool, bool]) 
 
 def test_the_largest_frame() -> None:
     brought = results(ended=[0, 1, 2])
-    assert Frames(HELLO).largest == len(frame(8, brought=brought))
+    assert FrameCodec(HELLO).largest == len(frame(8, brought=brought))

@@ -1,16 +1,16 @@
-"""A block plays on, and its rows belong to the role and the learners they came from."""
+"""Rollouts hold the rows of the learners, by role, and count the episodes that ended."""
 
 import numpy as np
 import pytest
 
-from estragon.selfplay.block import Block
-from estragon.selfplay.opponents import RivalPair, sparring_partners
-from estragon.selfplay.policy import Policy
-from estragon.selfplay.rivals import PolicyRival
-from estragon.selfplay.rollout import SAMPLED_EVERY, Players
+from estragon.selfplay.league import ArenaSplit, OpponentPair, league_bots
+from estragon.selfplay.policy import Policy, PolicyPlayer
+from estragon.selfplay.rollout import SAMPLED_EVERY, EpisodeCounter, EpisodeStats, Players
+from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
-from estragon.tag.rules import HIDER, SEEKER, Rules
-from tests.selfplay.staging import CONFIG, beginners, block_of, short_rules, task_of
+from estragon.tag.rules import HIDER, SEEKER, TERMS, Rules
+from tests.selfplay.staging import CONFIG, Block, beginners, block_of, short_rules, task_of
+from tests.selfplay.test_kernels import decisions_of
 
 DECISIONS = CONFIG.horizon
 RULE_SETS = ("seek", "transfer")
@@ -21,7 +21,7 @@ def policies_of(rules: Rules) -> list[Policy]:
 
 
 class Recorder:
-    """Counts the rows a rival is asked for, and stands still."""
+    """Counts the rows an opponent is asked for, and stands still."""
 
     def __init__(self) -> None:
         self.rows: list[np.ndarray] = []
@@ -35,9 +35,9 @@ def play(block: Block, times: int = 1, seed: int = 0) -> None:
     rules = block.arenas.rules
     policies = policies_of(rules)
     random = np.random.default_rng(seed)
-    rivals = RivalPair(*(PolicyRival(policy, random) for policy in policies))
+    opponents = OpponentPair(*(PolicyPlayer(policy, random) for policy in policies))
     for _ in range(times):
-        block.play(Players(policies, rivals, sparring_partners(rules), random))
+        block.play(Players(policies, opponents, league_bots(rules), random))
 
 
 @pytest.mark.parametrize("rule_set", RULE_SETS)
@@ -56,7 +56,7 @@ def test_rows_belong_to_the_role_that_acted(rule_set: str) -> None:
         assert (rows[SEEKER].features[:, not_it] == 0.0).all()
         assert (rows[HIDER].features[:, it] == 0.0).all()
         assert (rows[HIDER].features[:, not_it] == 1.0).all()
-        learners = int(block.rollout.sides.learns().sum())
+        learners = int(block.rollout.split.learns().sum())
         assert len(rows[SEEKER].features) + len(rows[HIDER].features) == learners * DECISIONS
         if rule_set == "seek":
             assert len(rows[SEEKER].features) == len(rows[HIDER].features)
@@ -80,7 +80,7 @@ def test_rows_are_those_of_the_learning_agents_whatever_their_role(rule_set: str
         play(block)
         for role in (SEEKER, HIDER):
             expected = [
-                observations[(is_seeker == (role == SEEKER)) & block.rollout.sides.learns()]
+                observations[(is_seeker == (role == SEEKER)) & block.rollout.split.learns()]
                 for observations, is_seeker in seen
             ]
             rows = block.rollout.batch(role, 1.0).features
@@ -88,22 +88,22 @@ def test_rows_are_those_of_the_learning_agents_whatever_their_role(rule_set: str
 
 
 @pytest.mark.parametrize("rule_set", RULE_SETS)
-def test_rivals_see_what_the_agents_they_play_see(rule_set: str) -> None:
+def test_opponents_see_what_the_agents_they_play_see(rule_set: str) -> None:
     rules = short_rules(rule_set, seconds=5.0)
     block = block_of(task_of(rules=rules))
     recorders = [Recorder() for _ in range(4)]
     it = rules.field("is_seeker").start
     for _ in range(10):
-        rivals, bots = RivalPair(*recorders[:2]), RivalPair(*recorders[2:])
-        block.play(Players(policies_of(rules), rivals, bots, np.random.default_rng(0)))
+        opponents, bots = OpponentPair(*recorders[:2]), OpponentPair(*recorders[2:])
+        block.play(Players(policies_of(rules), opponents, bots, np.random.default_rng(0)))
     seen = [np.concatenate(recorder.rows) for recorder in recorders]
     for role, rows in enumerate(seen):
         assert (rows[:, it] == 1 - role % 2).all(), "a seeker plays seekers, a hider hiders"
-    sides = block.rollout.sides
+    split = block.rollout.split
     asked = 10 * DECISIONS * 2
-    assert len(seen[0]) + len(seen[1]) == asked * (sides.first - sides.sparring)
-    assert len(seen[2]) + len(seen[3]) == asked * sides.sparring
-    assert sides.sparring > 0
+    assert len(seen[0]) + len(seen[1]) == asked * (split.first - split.bots)
+    assert len(seen[2]) + len(seen[3]) == asked * split.bots
+    assert split.bots > 0
 
 
 def test_the_moments_are_those_of_the_rows_sampled() -> None:
@@ -129,7 +129,7 @@ def test_episodes_go_on_from_one_play_to_the_next() -> None:
     play(block, 2)
     assert (block.arenas.arenas["episode"] >= 1).all()
     play(block, 30)
-    episodes = block.rollout.tally.take()
+    episodes = block.rollout.episodes.take()
     assert episodes.count > 0
     assert episodes.tags < episodes.count
     longest = rules.limit_ticks
@@ -143,3 +143,76 @@ def test_the_same_generator_plays_the_same() -> None:
     left, right, different = (block.rollout.batch(SEEKER, 1.0) for block in (one, same, other))
     assert all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
     assert not np.array_equal(left.features, different.features)
+
+
+COUNT = 24
+
+
+def counted(split: ArenaSplit, decisions: int = 60) -> EpisodeStats:
+    tally = EpisodeCounter(split)
+    for results, seekers, _ in decisions_of("seek", COUNT, decisions):
+        tally.add(results, seekers)
+    return tally.take()
+
+
+def ended_in(arenas: slice, decisions: int = 60) -> int:
+    course = decisions_of("seek", COUNT, decisions)
+    return sum(int((results.ends[arenas] != 0).sum()) for results, _, _ in course)
+
+
+@pytest.mark.parametrize(
+    ("split", "arenas"),
+    [
+        (ArenaSplit(5, 9, 10), slice(5, 14)),
+        (ArenaSplit(0, 24, 0), slice(0, 24)),
+        (ArenaSplit(24, 0, 0), slice(0, 24)),
+        (ArenaSplit(0, 0, 24), slice(0, 24)),
+        (ArenaSplit(12, 0, 12), slice(0, 24)),
+    ],
+)
+def test_which_episodes_count(split: ArenaSplit, arenas: slice) -> None:
+    found = counted(split)
+    assert found.count == ended_in(arenas) > 0
+
+
+def test_what_was_taken_is_not_given_again() -> None:
+    tally = EpisodeCounter(ArenaSplit(0, COUNT, 0))
+    taken = EpisodeStats()
+    for number, (results, seekers, _) in enumerate(decisions_of("seek", COUNT, 60)):
+        tally.add(results, seekers)
+        if number % 7 == 0:
+            taken += tally.take()
+    taken += tally.take()
+    assert tally.take() == EpisodeStats()
+    whole = counted(ArenaSplit(0, COUNT, 0))
+    assert (taken.count, taken.decisions, taken.ticks) == (
+        whole.count,
+        whole.decisions,
+        whole.ticks,
+    )
+    assert taken.distance == pytest.approx(whole.distance)
+    np.testing.assert_allclose(taken.terms, whole.terms)
+    assert np.shape(taken.terms) == (2, len(TERMS))
+
+
+def test_a_saved_tally_goes_on_in_the_middle_of_episodes() -> None:
+    split = ArenaSplit(5, 9, 10)
+    tally, later = EpisodeCounter(split), EpisodeCounter(split)
+    taken = EpisodeStats()
+    for number, (results, seekers, _) in enumerate(decisions_of("seek", COUNT, 60)):
+        tally.add(results, seekers)
+        if number == 25:
+            taken = tally.take()
+            later.restore(tally.save())
+            tally = later
+    assert taken.count > 0
+    both, whole = taken + tally.take(), counted(split)
+    assert both.count == whole.count > taken.count
+    assert both.decisions == whole.decisions
+    assert both.distance == pytest.approx(whole.distance)
+    np.testing.assert_allclose(both.terms, whole.terms)
+
+
+def test_a_tally_of_other_arenas_is_refused() -> None:
+    with pytest.raises(UserError, match="another number of arenas"):
+        EpisodeCounter(ArenaSplit(5, 9, 10)).restore(EpisodeCounter(ArenaSplit(4, 10, 10)).save())

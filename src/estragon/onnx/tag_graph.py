@@ -27,7 +27,7 @@ OPSET, IR_VERSION = 13, 8
 
 
 class _Graph:
-    """Nodes and constants, put down one after another; a value is known by its name."""
+    """Nodes and constants in order; a value is referred to by its name."""
 
     def __init__(self) -> None:
         self.nodes: list[NodeProto] = []
@@ -51,15 +51,15 @@ class _Graph:
 
 
 def tag_model(policy: FrozenPolicy, rules: Rules, about: Mapping[str, str]) -> ModelProto:
-    """The policy as a model that plays without chance; `about` is kept in it as metadata."""
+    """The policy as a deterministic model, with `about` as its metadata."""
     graph = _Graph()
     forward = rules.field("forward").start
     forward_x = graph.columns("forward_x", "obs", [forward])
     forward_z = graph.columns("forward_z", "obs", [forward + 1])
     features = _features(graph, policy, rules, forward_x, forward_z)
-    scores = _network(graph, policy, features, rules)
-    _action(graph, policy, scores, forward_x, forward_z)
-    graph.columns("value", scores, [len(policy.moves) + 1])
+    logits = _network(graph, policy, features, rules)
+    _action(graph, policy, logits, forward_x, forward_z)
+    graph.columns("value", logits, [len(policy.moves) + 1])
     graph.add("Identity", "state_outs", "state_ins")
     model = helper.make_model(
         helper.make_graph(
@@ -83,15 +83,15 @@ def _port(name: str, *sizes: int) -> ValueInfoProto:
 
 
 def _turned(rules: Rules) -> tuple[list[int], list[int]]:
-    """Where the x and the z of everything that is turned lie in an observation."""
+    """Indices of the x and the z of every turned vector in an observation."""
     starts = [rules.field(field).start for field in TURNED_FIELDS]
     return starts, [start + 2 for start in starts]
 
 
 def _with_turned_first(numbers: np.ndarray, rules: Rules, unturned: float) -> np.ndarray:
-    """Numbers, a row a feature, in the graph's order: what is turned, then the observation.
+    """Reorder numbers, one row per feature: the turned vectors first, then the observation.
 
-    What is there twice has no say in the observation: its rows are `unturned`.
+    The vectors are in the observation, too: their rows there are set to `unturned`.
     """
     x, z = _turned(rules)
     rest = numbers.copy()
@@ -102,7 +102,7 @@ def _with_turned_first(numbers: np.ndarray, rules: Rules, unturned: float) -> np
 def _features(
     graph: _Graph, policy: FrozenPolicy, rules: Rules, forward_x: str, forward_z: str
 ) -> str:
-    """What is turned into the heading frame, then the observation as it is; all normalised."""
+    """Vectors in the heading frame, then the unchanged observation; all normalized."""
     x, z = _turned(rules)
     vectors = graph.columns("vectors", "obs", x + z)
     # a quarter turn takes (x, z) to (z, -x)
@@ -121,7 +121,7 @@ def _features(
 def _turn(
     graph: _Graph, result: str, vectors: str, quarter_turned: str, forward_x: str, forward_z: str
 ) -> str:
-    """Vectors turned by the heading: a cosine of them, and a sine of their quarter turn."""
+    """Vectors rotated by the heading: cosine of them plus sine of their quarter turn."""
     along = graph.add("Mul", f"{result}_along", vectors, forward_x)
     across = graph.add("Mul", f"{result}_across", quarter_turned, forward_z)
     return graph.add("Add", result, along, across)
@@ -142,11 +142,11 @@ def _network(graph: _Graph, policy: FrozenPolicy, features: str, rules: Rules) -
 
 
 def _action(
-    graph: _Graph, policy: FrozenPolicy, scores: str, forward_x: str, forward_z: str
+    graph: _Graph, policy: FrozenPolicy, logits: str, forward_x: str, forward_z: str
 ) -> None:
-    """The best move turned back into world axes, and whether to jump."""
+    """The best move rotated back into world axes, and whether to jump."""
     choices = len(policy.moves)
-    move_scores = graph.columns("move_scores", scores, np.arange(choices))
+    move_scores = graph.columns("move_scores", logits, np.arange(choices))
     choice = graph.add("ArgMax", "choice", move_scores, axis=1, keepdims=0)
     ahead, aside = policy.moves.T
     moves = graph.constant("moves", policy.moves)
@@ -155,7 +155,7 @@ def _action(
     move = graph.add("Gather", "move", moves, choice, axis=0)
     swapped = graph.add("Gather", "move_quarter_turned", quarter, choice, axis=0)
     in_world = _turn(graph, "move_in_world", move, swapped, forward_x, forward_z)
-    jump_score = graph.columns("jump_score", scores, [choices])
+    jump_score = graph.columns("jump_score", logits, [choices])
     jumps = graph.add("Greater", "jumps", jump_score, graph.constant("zero", 0.0))
     jump = graph.add("Cast", "jump", jumps, to=TensorProto.FLOAT)
     action = graph.add("Concat", "action", in_world, jump, axis=1)

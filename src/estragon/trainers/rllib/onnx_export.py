@@ -14,19 +14,18 @@ from gymnasium import spaces
 from ray.rllib.core.columns import Columns
 from torch import nn
 
-from estragon.support.errors import UserError
-from estragon.support.files import write_whole
-from estragon.trainers.onnx_file import (
+from estragon.onnx.torch_export import (
     CHECKED_BATCHES,
     IR_VERSION,
     OPSET,
     OUTPUT,
     STATE_IN,
     TOLERANCE,
-    onnx_library,
+    export_policy,
     session_of,
-    traced,
 )
+from estragon.support.errors import UserError
+from estragon.support.files import write_whole
 from estragon.trainers.rllib.checkpoint import Checkpoint
 from estragon.trainers.rllib.env import flatten
 from estragon.trainers.rllib.inference import TrainedPolicy, load_policies
@@ -69,17 +68,15 @@ def export_checkpoint(
 
 def exported(policy: TrainedPolicy, opset: int = OPSET, ir_version: int = IR_VERSION) -> bytes:
     """The content of a file, compared with the policy."""
-    onnx = onnx_library(opset, ir_version)
-    module = OnnxPolicy(policy).eval()
     inputs = [torch.zeros(2, *_input_shape(part)) for part in policy.sees.spaces.values()]
-    names = [*policy.sees.spaces, STATE_IN]
-    found = onnx.load_from_string(traced(module, [*inputs, torch.zeros(2)], names, opset))
-    lengths = onnx.helper.make_tensor_value_info(SEQ_LENS, onnx.TensorProto.FLOAT, ["batch"])
-    found.graph.input.append(lengths)
-    found.ir_version = ir_version
-    found.producer_name = "estragon"
-    onnx.checker.check_model(found)
-    data: bytes = found.SerializeToString()
+    data = export_policy(
+        OnnxPolicy(policy).eval(),
+        [*inputs, torch.zeros(2)],
+        [*policy.sees.spaces, STATE_IN],
+        opset=opset,
+        ir_version=ir_version,
+        unused_inputs=[SEQ_LENS],
+    )
     compare(session_of(data), policy)
     return data
 

@@ -13,9 +13,7 @@ from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from torch import nn
 
-from estragon.support.errors import UserError
-from estragon.support.files import write_whole
-from estragon.trainers.onnx_file import (
+from estragon.onnx.torch_export import (
     CHECKED_BATCHES,
     IR_VERSION,
     OPSET,
@@ -23,10 +21,11 @@ from estragon.trainers.onnx_file import (
     STATE_IN,
     STATE_OUT,
     TOLERANCE,
-    onnx_library,
+    export_policy,
     session_of,
-    traced,
 )
+from estragon.support.errors import UserError
+from estragon.support.files import write_whole
 from estragon.trainers.sb3.model_file import Arrays, ModelFile
 from estragon.trainers.spaces import is_image
 
@@ -83,7 +82,6 @@ def export(
         as_array: take all observations as one input `obs`, concatenated.
         verify: whether to compare; needs onnxruntime.
     """
-    onnx = onnx_library(opset, ir_version)
     device = model.device
     model.policy.to("cpu")
     model.policy.set_training_mode(False)
@@ -92,11 +90,7 @@ def export(
         inputs = [torch.zeros(2, *shape) for shape in policy.input_shapes]
         inputs.append(torch.zeros(policy.state_shape(2)))
         names = [*policy.input_names, STATE_IN]
-        file = onnx.load_from_string(traced(policy, inputs, names, opset))
-        file.ir_version = ir_version
-        file.producer_name = "estragon"
-        onnx.checker.check_model(file)
-        data = file.SerializeToString()
+        data = export_policy(policy, inputs, names, opset=opset, ir_version=ir_version)
         if verify:
             compare(data, policy, model, normalization)
     finally:

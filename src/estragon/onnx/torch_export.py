@@ -1,4 +1,4 @@
-"""What policies of all libraries share on their way into an ONNX file."""
+"""A torch policy as the content of an ONNX file, as games with the addon load it."""
 
 import io
 import warnings
@@ -16,24 +16,34 @@ TOLERANCE = 1e-4
 CHECKED_BATCHES = (1, 7, 32)
 
 
-def onnx_library(opset: int, ir_version: int) -> Any:
-    """The package `onnx`, if it is there and knows these versions."""
+def export_policy(
+    policy: torch.nn.Module,
+    inputs: Sequence[torch.Tensor],
+    names: list[str],
+    *,
+    opset: int = OPSET,
+    ir_version: int = IR_VERSION,
+    unused_inputs: Sequence[str] = (),
+) -> bytes:
+    """Trace a policy; every input and output has a batch of any size.
+
+    Args:
+        policy: returns the output and the new state.
+        inputs: an example of each input.
+        names: of the inputs.
+        opset: version of the operators.
+        ir_version: version of the file format.
+        unused_inputs: more inputs, [batch] each, that games send but the policy does not need.
+    """
     if not OPSETS[0] <= opset <= OPSETS[1]:
         raise UserError(f"--opset: expected {OPSETS[0]} to {OPSETS[1]}, got {opset}")
     import onnx
 
     if not 3 <= ir_version <= onnx.IR_VERSION:
         raise UserError(f"--ir-version: expected 3 to {onnx.IR_VERSION}, got {ir_version}")
-    return onnx
-
-
-def traced(
-    policy: torch.nn.Module, inputs: Sequence[torch.Tensor], names: list[str], opset: int
-) -> bytes:
-    """A file's content; every input and output has a batch of any size."""
     stream = io.BytesIO()
     with warnings.catch_warnings():
-        # The newer exporter has no operators before version 18, which games do not know yet.
+        # The newer exporter starts at opset 18, which games do not support yet.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             policy,
@@ -45,11 +55,19 @@ def traced(
             output_names=[OUTPUT, STATE_OUT],
             dynamic_axes={name: {0: "batch"} for name in [*names, OUTPUT, STATE_OUT]},
         )
-    return stream.getvalue()
+    model = onnx.load_from_string(stream.getvalue())
+    for name in unused_inputs:
+        port = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["batch"])
+        model.graph.input.append(port)
+    model.ir_version = ir_version
+    model.producer_name = "estragon"
+    onnx.checker.check_model(model)
+    data: bytes = model.SerializeToString()
+    return data
 
 
 def session_of(data: bytes) -> Any:
-    """The file in onnxruntime, to be compared with what it was made of."""
+    """The file in onnxruntime, to compare it with its policy."""
     import onnxruntime
 
     quiet = onnxruntime.SessionOptions()

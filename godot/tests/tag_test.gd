@@ -47,6 +47,27 @@ func frames(count: int = 1) -> void:
 		await get_tree().physics_frame
 
 
+## Let the tree play until something is seen, for at most 10 s.
+func until(seen: Callable) -> void:
+	var deadline: int = Time.get_ticks_msec() + 10000
+	frame_limit = 1000000
+	while not seen.call() and Time.get_ticks_msec() < deadline:
+		OS.delay_msec(1)
+		await frames(1)
+	check(seen.call(), "it did not happen within 10 s")
+
+
+## Press and release a key.
+func strike(key: Key) -> void:
+	for pressed: bool in [true, false]:
+		var event: InputEventKey = InputEventKey.new()
+		event.physical_keycode = key
+		event.keycode = key
+		event.pressed = pressed
+		Input.parse_input_event(event)
+		await frames(2)
+
+
 ## The game's rules with a decision every tick, so that every tick can be looked at.
 static func tick_rules(rule_set: String = "transfer") -> TagRules:
 	var rules: TagRules = TagRules.read(rule_set)

@@ -96,13 +96,13 @@ func test_h_hides_the_keys_and_v_shows_the_rays() -> void:
 	await frames(2)
 	check(_label("Keys").visible, "the keys")
 	check(not _game.arenas[0].look.rays[0].visible, "rays")
-	await _strike(KEY_H)
+	await strike(KEY_H)
 	check(not _label("Keys").visible, "the keys after H")
-	await _strike(KEY_V)
+	await strike(KEY_V)
 	check(_game.arenas[0].look.rays[0].visible, "rays after V")
 	check(_game.arenas[0].look.rays[1].visible, "the other's rays after V")
-	await _strike(KEY_H)
-	await _strike(KEY_V)
+	await strike(KEY_H)
+	await strike(KEY_V)
 	check(_label("Keys").visible, "the keys after H again")
 	check(not _game.arenas[0].look.rays[0].visible, "rays after V again")
 
@@ -171,13 +171,3 @@ func _label(name: String) -> Label:
 
 func _card(side: int) -> TagCard:
 	return _view.hud.get_node("FirstCard" if side == 0 else "SecondCard")
-
-
-func _strike(key: Key) -> void:
-	for pressed: bool in [true, false]:
-		var event: InputEventKey = InputEventKey.new()
-		event.physical_keycode = key
-		event.keycode = key
-		event.pressed = pressed
-		Input.parse_input_event(event)
-		await frames(2)

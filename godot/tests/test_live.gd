@@ -31,7 +31,7 @@ func test_the_game_advances_only_with_actions() -> void:
 	check_equal(game.tick, 0, "ticks without an answer")
 	for decision: int in 5:
 		_server.answer(1.0, 0.0)
-		await _until(func() -> bool: return _server.heard.size() == decision + 3)
+		await until(func() -> bool: return _server.heard.size() == decision + 3)
 		await frames(10)
 		check_equal(_server.heard.size(), decision + 3, "one question a decision")
 		check_equal(game.tick, 3 * (decision + 1), "ticks")
@@ -44,7 +44,7 @@ func test_without_training_no_results_are_sent() -> void:
 	await _start_live(["--live=1"], {})
 	for decision: int in 3:
 		_server.answer(0.0, 1.0)
-		await _until(func() -> bool: return _server.heard.size() == decision + 3)
+		await until(func() -> bool: return _server.heard.size() == decision + 3)
 		check_equal(_server.heard.back()[1], 0, "flags")
 
 
@@ -57,7 +57,7 @@ func test_the_picture_tells_how_things_are() -> void:
 	check_equal(_game.players.values(), ["learner", "learner"], "players")
 	check(not _game.driver.may_restart(), "restart")
 	_server.hang_up(1001, "the server stops")
-	await _until(func() -> bool: return _client.state == RLClient.State.WAITING)
+	await until(func() -> bool: return _client.state == RLClient.State.WAITING)
 	await frames(2)
 	check(_label("Note").text.contains("the server stops): bots play"), _label("Note").text)
 	check_equal(_game.players.values(), ["bot:chaser", "bot:evader"], "players")
@@ -66,36 +66,36 @@ func test_the_picture_tells_how_things_are() -> void:
 func test_without_a_server_bots_play_until_one_is_there() -> void:
 	_start(["--live=1", "--server=ws://127.0.0.1:1"])
 	var game: TagMatch = _game.arenas[0].game
-	await _until(func() -> bool: return game.tick > 30)
+	await until(func() -> bool: return game.tick > 30)
 	check(_game.note.begins_with("no server: bots play; trying "), _game.note)
 	_client.url = _server.url()
 	add_child(_server)
-	await _until(func() -> bool: return _server.heard.size() == 1)
+	await until(func() -> bool: return _server.heard.size() == 1)
 	_server.welcome()
-	await _until(func() -> bool: return _server.heard.size() == 2)
+	await until(func() -> bool: return _server.heard.size() == 2)
 	var tick: int = game.tick
 	check_equal([_server.heard[1][1], tick > 30], [0, true], "it goes on where it was")
 	_server.answer(0.0, 0.0)
-	await _until(func() -> bool: return _server.heard.size() == 3)
+	await until(func() -> bool: return _server.heard.size() == 3)
 	check_equal(game.tick, tick + 3, "one decision later")
 
 
 func test_a_game_that_finds_a_server_lets_it_play() -> void:
 	add_child(_server)
 	_start([], {}, true)
-	await _until(func() -> bool: return _server.heard.size() == 1)
+	await until(func() -> bool: return _server.heard.size() == 1)
 	check_equal(_game.players, {"seeker": "bot:chaser", "hider": "bot:evader"}, "players")
 	check_equal([_game.title, _game.note], ["", ""], "nothing to tell yet")
 	check(_game.driver.may_restart(), "restart")
 	_server.welcome()
-	await _until(func() -> bool: return _server.heard.size() == 2)
+	await until(func() -> bool: return _server.heard.size() == 2)
 	var hello: Dictionary = JSON.parse_string(_server.heard[0])
 	check_equal([hello.training, hello.controlled], [false, [true, true]], "hello")
 	check_equal(_game.players.values(), ["learner", "learner"], "players")
 	check(_game.note.begins_with("connected: "), _game.note)
 	_server.hang_up(1001, "the server stops")
 	var tick: int = _game.arenas[0].game.tick
-	await _until(func() -> bool: return _game.arenas[0].game.tick > tick + 10)
+	await until(func() -> bool: return _game.arenas[0].game.tick > tick + 10)
 	check(_game.note.contains("the server stops): playing without it"), _game.note)
 	check_equal(_game.players.values(), ["bot:chaser", "bot:evader"], "players")
 	check_equal(_game.title, "", "title")
@@ -104,8 +104,8 @@ func test_a_game_that_finds_a_server_lets_it_play() -> void:
 func test_a_game_that_finds_no_server_plays_as_ever() -> void:
 	add_child(_server)
 	_start(["--server=ws://127.0.0.1:1"], {}, true)
-	await _until(func() -> bool: return _client.state == RLClient.State.WAITING)
-	await _until(func() -> bool: return _game.arenas[0].game.tick > 30)
+	await until(func() -> bool: return _client.state == RLClient.State.WAITING)
+	await until(func() -> bool: return _game.arenas[0].game.tick > 30)
 	check_equal([_game.title, _game.note], ["", ""], "nothing to tell")
 	check_equal(_client.session, 0, "connections")
 
@@ -121,10 +121,10 @@ func test_after_an_episode_there_is_a_rest_for_the_verdict() -> void:
 	var game: TagMatch = _game.arenas[0].game
 	game.tick = 598
 	_server.answer(0.0, 0.0)
-	await _until(func() -> bool: return game.end == TagMatch.End.TIMED_OUT)
+	await until(func() -> bool: return game.end == TagMatch.End.TIMED_OUT)
 	await frames(RLEnv.REST_TICKS - 10)
 	check_equal([game.episode, _server.heard.size()], [0, 2], "it rests")
-	await _until(func() -> bool: return _server.heard.size() == 3)
+	await until(func() -> bool: return _server.heard.size() == 3)
 	check_equal([game.episode, game.tick], [1, 0], "the next episode")
 	var results: int = 8 + 8 + 144 + 8 + 4 + 1 + 1
 	var seen: int = 2 * 126 * 4
@@ -140,7 +140,7 @@ func test_the_other_agent_may_be_a_bot() -> void:
 	check_equal(_game.players, {"seeker": "bot:chaser", "hider": "learner"}, "players")
 	for decision: int in 12:
 		_server.answer(0.0, 0.0)
-		await _until(func() -> bool: return _server.heard.size() == decision + 3)
+		await until(func() -> bool: return _server.heard.size() == decision + 3)
 	check_equal([game.agents[0].velocity_x, game.agents[0].velocity_z], [0.0, 0.0], "the server's")
 	check(absf(game.agents[1].velocity_x) + absf(game.agents[1].velocity_z) > 0.1, "the bot runs")
 
@@ -148,17 +148,17 @@ func test_the_other_agent_may_be_a_bot() -> void:
 func test_an_answer_that_does_not_come_is_not_waited_for_for_ever() -> void:
 	await _start_live([], {"training_mode": "1"})
 	_env.step_timeout_sec = 0.5
-	await _until(func() -> bool: return _client.state == RLClient.State.WAITING)
+	await until(func() -> bool: return _client.state == RLClient.State.WAITING)
 	await frames(2)
 	check(_game.note.begins_with("no actions for decision 0 in 0.5 s: bots play"), _game.note)
-	await _until(func() -> bool: return _server.heard.size() == 3)
+	await until(func() -> bool: return _server.heard.size() == 3)
 	check_equal(_server.clients, 2, "it tries again")
 
 
 func test_a_wrong_answer_is_not_played() -> void:
 	await _start_live([], {"training_mode": "1"})
 	_server.say(PackedByteArray([0x41, 0, 1, 0]))
-	await _until(func() -> bool: return _client.state == RLClient.State.WAITING)
+	await until(func() -> bool: return _client.state == RLClient.State.WAITING)
 	await frames(2)
 	check(_game.note.begins_with("the server said 4 bytes of actions"), _game.note)
 
@@ -189,16 +189,7 @@ func _start_live(words: PackedStringArray, settings: Dictionary[String, String])
 		await frames(1)
 	_server.welcome()
 	_game.set_physics_process(true)
-	await _until(func() -> bool: return _server.heard.size() == 2)
-
-
-func _until(seen: Callable) -> void:
-	var deadline: int = Time.get_ticks_msec() + 10000
-	frame_limit = 1000000
-	while not seen.call() and Time.get_ticks_msec() < deadline:
-		OS.delay_msec(1)
-		await frames(1)
-	check(seen.call(), "it did not happen within 10 s")
+	await until(func() -> bool: return _server.heard.size() == 2)
 
 
 func _label(name: String) -> Label:

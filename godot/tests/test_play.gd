@@ -85,16 +85,16 @@ func test_keys_change_the_level_and_the_role_and_begin_anew() -> void:
 	_game.episode_ended.emit(0, _won(0))
 	await frames(2)
 	check_equal(_card(0).score, 1, "the score")
-	await _strike(KEY_5)
+	await strike(KEY_5)
 	check_equal(_game.players, {"seeker": "you", "hider": "champion"}, "players after 5")
 	check_equal(_card(0).score, 0, "the score against another")
 	check(_game.arenas[0].game.tick < 12, "a new match")
 	check_equal(_pressed(), ["5   champion"], "the level that is marked")
-	await _strike(KEY_X)
+	await strike(KEY_X)
 	check_equal(_game.players, {"seeker": "champion", "hider": "you"}, "players after X")
-	await _strike(KEY_KP_2)
+	await strike(KEY_KP_2)
 	check_equal(_game.players, {"seeker": "beginner", "hider": "you"}, "players after 2")
-	await _strike(KEY_9)
+	await strike(KEY_9)
 	check_equal(_game.level(), "beginner", "a key that means nothing")
 
 
@@ -147,13 +147,3 @@ func _pressed() -> Array[String]:
 		if (node as Button).button_pressed:
 			found.append((node as Button).text)
 	return found
-
-
-func _strike(key: Key) -> void:
-	for pressed: bool in [true, false]:
-		var event: InputEventKey = InputEventKey.new()
-		event.physical_keycode = key
-		event.keycode = key
-		event.pressed = pressed
-		Input.parse_input_event(event)
-		await frames(2)

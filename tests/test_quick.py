@@ -45,10 +45,12 @@ def test_marked():
     )
     words = ["-p", "tests.quick", "-p", "no:xdist"]
     pytester.syspathinsert(Path(__file__).parents[1])
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.quick.TIME_LIMIT_SEC", -1.0)
+        late = pytester.runpytest_inprocess(*words, "--quick")
+    late.assert_outcomes(skipped=2, deselected=1)
     first = pytester.runpytest_inprocess(*words, "--quick")
     first.assert_outcomes(passed=2, deselected=1)
     second = pytester.runpytest_inprocess(*words, "--quick")
     second.assert_outcomes(passed=1, deselected=2)
     pytester.runpytest_inprocess(*words).assert_outcomes(passed=3)
-    monkeypatch.setattr("tests.quick.TIME_LIMIT_SEC", 0.0)
-    pytester.runpytest_inprocess(*words, "--quick").assert_outcomes(skipped=2, deselected=1)

@@ -23,7 +23,15 @@ from estragon.tag.rules import (
     Rules,
     load_rules,
 )
-from estragon.tag.state import AGENT, ARENA, Constants, Rooms, constants_of, fan_of, rooms_of
+from estragon.tag.state import (
+    AGENT,
+    ARENA,
+    Constants,
+    PackedLayouts,
+    constants_of,
+    fan_of,
+    pack_layouts,
+)
 from estragon.tag.threefry import FACING, LAYOUT, SPAWN, uniform_pair
 from estragon.tag.vision import cast_fan, sees, write_head, write_rays
 
@@ -37,7 +45,7 @@ class Game(NamedTuple):
     constants: Constants
     weights: Any
     """Of rules.Weights."""
-    rooms: Rooms
+    packed: PackedLayouts
     fan: np.ndarray
     seed: int
     first_seeker: int
@@ -107,7 +115,7 @@ class Arenas:
         self.game = Game(
             constants=constants_of(self.rules),
             weights=self.rules.reward_weights,
-            rooms=rooms_of(self.layouts, self.rules),
+            packed=pack_layouts(self.layouts, self.rules),
             fan=fan_of(self.rules),
             seed=_checked_seed(seed),
             first_seeker=first_seeker,
@@ -286,7 +294,7 @@ def _step_span(
 def spawn(arenas: Any, agents: Any, a: int, game: Game) -> None:
     """Begin the current episode of arena `a`: a layout, two places apart, two facings."""
     arena = arenas[a]
-    layouts = game.rooms.counts.shape[0]
+    layouts = game.packed.counts.shape[0]
     arena.layout = 0
     if layouts > 1:
         share, _ = uniform_pair(game.seed, arena.number, arena.episode, LAYOUT, 0)
@@ -318,21 +326,21 @@ def spawn(arenas: Any, agents: Any, a: int, game: Game) -> None:
 @inlined
 def _place(arena: Any, one: Any, two: Any, game: Game) -> None:
     """Draw two free floor places at least the separation apart."""
-    rooms, layout, draw = game.rooms, arena.layout, 0
+    packed, layout, draw = game.packed, arena.layout, 0
     for _ in range(FIRST_TRIES):
         one.x, one.z = _draw_floor(arena, draw, game)
         draw += 1
-        if not _is_free(one.x, one.z, rooms, layout):
+        if not _is_free(one.x, one.z, packed, layout):
             continue
         for _ in range(SECOND_TRIES):
             two.x, two.z = _draw_floor(arena, draw, game)
             draw += 1
             x, z = two.x - one.x, two.z - one.z
             is_apart = x * x + z * z >= game.constants.separation_square
-            if is_apart and _is_free(two.x, two.z, rooms, layout):
+            if is_apart and _is_free(two.x, two.z, packed, layout):
                 return
-    one.x, one.z = rooms.spawns[layout, 0, 0], rooms.spawns[layout, 0, 1]
-    two.x, two.z = rooms.spawns[layout, 1, 0], rooms.spawns[layout, 1, 1]
+    one.x, one.z = packed.spawns[layout, 0, 0], packed.spawns[layout, 0, 1]
+    two.x, two.z = packed.spawns[layout, 1, 0], packed.spawns[layout, 1, 1]
 
 
 @inlined
@@ -343,9 +351,9 @@ def _draw_floor(arena: Any, draw: int, game: Game) -> tuple[float, float]:
 
 
 @inlined
-def _is_free(x: float, z: float, rooms: Rooms, layout: int) -> bool:
-    for index in range(rooms.counts[layout]):
-        box = rooms.boxes[layout, index]
+def _is_free(x: float, z: float, packed: PackedLayouts, layout: int) -> bool:
+    for index in range(packed.counts[layout]):
+        box = packed.boxes[layout, index]
         if box.stop_low_x < x < box.stop_high_x and box.stop_low_z < z < box.stop_high_z:
             return False
     return True
@@ -362,8 +370,8 @@ def decide(
         terms: (2, terms) float64, filled with the decision's rewards.
     """
     arena, one, two = arenas[a], agents[a, 0], agents[a, 1]
-    rooms, w, c = game.rooms, game.weights, game.constants
-    layout, count = arena.layout, rooms.counts[arena.layout]
+    packed, w, c = game.packed, game.weights, game.constants
+    layout, count = arena.layout, packed.counts[arena.layout]
     acted_as_seeker = arena.seeker
     command_one, command_two = command_of(actions[a, 0], c), command_of(actions[a, 1], c)
     before = distance_between(one, two)
@@ -371,8 +379,8 @@ def decide(
     end, winner = GOING_ON, NOBODY
     for _ in range(c.decision_ticks):
         seeker = arena.seeker
-        jumped_one = move_agent(one, two, command_one, rooms.boxes, layout, count, c)
-        jumped_two = move_agent(two, one, command_two, rooms.boxes, layout, count, c)
+        jumped_one = move_agent(one, two, command_one, packed.boxes, layout, count, c)
+        jumped_two = move_agent(two, one, command_two, packed.boxes, layout, count, c)
         if jumped_one if seeker == 0 else jumped_two:
             near_jumps += seeker == acted_as_seeker and distance_between(one, two) <= w.jump_near_m
         tagged, end = _judge_tick(arena, agents[a, seeker], agents[a, 1 - seeker], c)
@@ -437,13 +445,13 @@ def observe(
         scratch: (4, rays) float64.
         observations: (arenas, 2, observation size) float32.
     """
-    arena, rooms, c = arenas[a], game.rooms, game.constants
-    layout, count = arena.layout, rooms.counts[arena.layout]
+    arena, packed, c = arenas[a], game.packed, game.constants
+    layout, count = arena.layout, packed.counts[arena.layout]
     for i in range(2):
         agent, other = agents[a, i], agents[a, 1 - i]
         out = observations[a, i]
-        cast_fan(agent, other, game.fan, rooms.boxes, layout, count, scratch, c)
-        visible = write_rays(scratch, out, c) or sees(agent, other, rooms.boxes, layout, count, c)
+        cast_fan(agent, other, game.fan, packed.boxes, layout, count, scratch, c)
+        visible = write_rays(scratch, out, c) or sees(agent, other, packed.boxes, layout, count, c)
         if visible:
             agent.seen_x, agent.seen_y, agent.seen_z = other.x, other.y, other.z
             agent.seen_tick = arena.tick

@@ -46,7 +46,9 @@ class Bot:
     def __init__(self, name: str, rules: Rules, threads: int | None = None) -> None:
         """Make the bot called `name`, one of BOTS."""
         if name not in BOTS:
-            raise UserError(f"no bot '{name}'; there are {', '.join(f'bot:{bot}' for bot in BOTS)}")
+            raise UserError(
+                f"no bot '{name}'; available: {', '.join(f'bot:{bot}' for bot in BOTS)}"
+            )
         self.name = f"bot:{name}"
         self._kind = BOTS.index(name)
         self._threads = threads or available_cores()

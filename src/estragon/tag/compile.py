@@ -65,7 +65,7 @@ def _cache_folder(source: Path) -> str:
 
 
 def _forget_unused(caches: Path) -> None:
-    """Remove the caches of sources that nobody has run for a month."""
+    """Remove the caches of sources that have not been run for a month."""
     long_ago = time.time() - UNUSED_SEC
     for folder in caches.iterdir():
         if folder.is_dir() and folder.stat().st_mtime < long_ago:

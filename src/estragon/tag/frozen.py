@@ -112,7 +112,7 @@ class FrozenPolicy:
         return values
 
     def _heading(self, observations: np.ndarray) -> tuple[np.ndarray | float, np.ndarray | float]:
-        """Which way the agents face; along the x axis where nobody says."""
+        """Which way the agents face; along the x axis if the observation does not say."""
         if not self._has_heading:
             return 1.0, 0.0
         return observations[:, self._forward], observations[:, self._forward + 1]

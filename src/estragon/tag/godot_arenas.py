@@ -124,7 +124,7 @@ class GodotArenas:
         for key, value in ours.items():
             if hello.get(key) != value:
                 self._channel.close()
-                raise UserError(f"Godot plays with {key} {hello.get(key)}, Python with {value}")
+                raise UserError(f"{key}: Godot has {hello.get(key)}, Python has {value}")
 
     def _decode(self, frame: bytearray, *, restart: bool) -> Results:
         count, size = self.count, self.rules.observation.size

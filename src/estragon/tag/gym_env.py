@@ -113,9 +113,6 @@ class TagVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._actions[:, 1 - self.me] = self.opponent.act(np.ascontiguousarray(seen))
         return self._actions
 
-    def close_extras(self, **_: Any) -> None:
-        """Nothing to close: arenas are arrays."""
-
     def _observations(self) -> np.ndarray:
         return self.arenas.observations[:, self.me].copy()
 

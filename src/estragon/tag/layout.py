@@ -58,7 +58,7 @@ def load_layout(spec: str, rules: Rules) -> Layout:
         path = paths.layouts_folder() / f"{spec}.json"
         if not re.fullmatch(r"[\w-]+", spec) or not path.is_file():
             raise UserError(
-                f"no layout '{spec}'; there are {', '.join(layout_names())}, "
+                f"no layout '{spec}'; available: {', '.join(layout_names())}, "
                 "random:SEED, random:FIRST-LAST, or a .json file"
             )
     loaded = read_json(path, Layout)
@@ -74,7 +74,7 @@ def load_layouts(spec: str, rules: Rules) -> list[Layout]:
         if match := re.fullmatch(r"random:(\d+)-(\d+)", part.strip()):
             first, last = int(match[1]), int(match[2])
             if not first <= last < first + 4096:
-                raise UserError(f"layout '{part}': write random:FIRST-LAST, at most 4096 of them")
+                raise UserError(f"layout '{part}': expected random:FIRST-LAST, at most 4096")
             layouts += [load_layout(f"random:{seed}", rules) for seed in range(first, last + 1)]
         else:
             layouts.append(load_layout(part.strip(), rules))
@@ -181,7 +181,7 @@ def _count_parts(free: np.ndarray) -> int:
 def _seed_of(spec: str) -> int:
     text = spec.removeprefix("random:")
     if not text.isdecimal() or int(text) >= 2**32:
-        raise UserError(f"layout '{spec}': write random:SEED with a whole number below 2^32")
+        raise UserError(f"layout '{spec}': expected random:SEED with a whole number below 2^32")
     return int(text)
 
 

@@ -66,7 +66,7 @@ def load_player(spec: str, rules: Rules, role: Role) -> Player:
     path = Path(spec)
     if not path.is_file():
         raise UserError(
-            f"no player '{spec}': give a policy file or bot:random, bot:chaser, bot:evader"
+            f"no player '{spec}'; expected a policy file, bot:random, bot:chaser or bot:evader"
         )
     return load_policy(path, rules, role)
 

@@ -53,7 +53,7 @@ def save_policies(path: Path, policies: Mapping[Role, FrozenPolicy], rules: Rule
 
 
 def load_policies(path: Path, rules: Rules) -> dict[Role, FrozenPolicy]:
-    """Read a policy file, refusing what is damaged, foreign, or made for other eyes."""
+    """Read a policy file; one that is damaged or made for other observations is an error."""
     header, arrays = _read(path)
     if (header.observation_version, header.observation_size) != (
         rules.observation.version,
@@ -115,7 +115,7 @@ def _read(path: Path) -> tuple[Header, dict[str, np.ndarray]]:
     """The header and arrays of a policy file; never unpickles anything but plain tensors."""
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise UserError(f"{path}: larger than any policy of ours ({LARGEST_FILE >> 20} MB)")
+            raise UserError(f"{path}: larger than a policy may be ({LARGEST_FILE >> 20} MB)")
         data = path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read policy {path}: {error.strerror or error}") from error
@@ -164,11 +164,11 @@ def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> 
     if set(arrays) != names or any(array.dtype != np.float32 for array in arrays.values()):
         raise UserError(f"{path}: expected float32 arrays {', '.join(sorted(names))}")
     if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise UserError(f"{path}: holds numbers that are not finite")
+        raise UserError(f"{path}: contains values that are not finite")
     if not header.trained_steps or not all(
         _fits(role, header, arrays) for role in header.trained_steps
     ):
-        raise UserError(f"{path}: its layers do not fit together")
+        raise UserError(f"{path}: its layer shapes do not fit together")
 
 
 def _fits(role: Role, header: Header, arrays: dict[str, np.ndarray]) -> bool:

@@ -13,7 +13,7 @@ from estragon.tag.state import Constants
 @inlined
 def reward_terms(
     agent: Any,
-    hunts: bool,
+    is_seeker: bool,
     progress: float,
     tags: int,
     near_jumps: int,
@@ -26,23 +26,23 @@ def reward_terms(
 
     Args:
         agent: its AGENT record after the decision.
-        hunts: whether it was the seeker when the decision was taken.
+        is_seeker: whether it was the seeker when the decision began.
         progress: by how many metres the two came closer.
         tags: how often it tagged the other, less how often it was tagged.
         near_jumps: how often the seeker jumped near the hider.
         verdict: 1 or -1 where the time ran out and it won or lost, else 0.
         terms: (terms,) float64 to fill.
     """
-    terms[TERM.distance] = w.distance_reward_scale * (progress if hunts else -progress)
-    terms[TERM.time] = w.seeker_time_penalty if hunts else 0.0
-    terms[TERM.survival] = 0.0 if hunts else w.runner_survival_bonus
+    terms[TERM.distance] = w.distance_reward_scale * (progress if is_seeker else -progress)
+    terms[TERM.time] = w.seeker_time_penalty if is_seeker else 0.0
+    terms[TERM.survival] = 0.0 if is_seeker else w.runner_survival_bonus
     terms[TERM.tag] = (w.win_bonus if tags > 0 else w.tagged_penalty) * tags
     terms[TERM.timeout] = (
         w.timeout_hider_bonus if verdict > 0 else w.timeout_seeker_penalty
     ) * verdict
     stands_high = agent.on_floor == 1 and agent.y > w.high_ground_y_m
-    terms[TERM.high_ground] = w.high_ground_bonus if stands_high and not hunts else 0.0
-    terms[TERM.jump_near] = w.jump_near_bonus * near_jumps if hunts else 0.0
+    terms[TERM.high_ground] = w.high_ground_bonus if stands_high and not is_seeker else 0.0
+    terms[TERM.jump_near] = w.jump_near_bonus * near_jumps if is_seeker else 0.0
     room_x, room_z = c.stop_x - abs(agent.x), c.stop_z - abs(agent.z)
     near_wall = (room_x if room_x < room_z else room_z) < w.wall_near_m
     terms[TERM.wall] = -w.wall_penalty if near_wall else 0.0

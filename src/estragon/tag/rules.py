@@ -36,6 +36,8 @@ NOBODY = -1
 Positive = Annotated[float, Meta(gt=0.0, le=1e6)]
 NotNegative = Annotated[float, Meta(ge=0.0, le=1e6)]
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
+WeightBounds = tuple[float, float, float]
+"""Of a reward weight: usual value, least, most."""
 
 
 class Arena(Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,10 +121,10 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     rewards: str
     reward_profiles: dict[str, dict[str, float]]
     """Weights by profile. A file names those that differ from `reward_terms`; loaded, all are."""
-    reward_terms: dict[str, dict[str, tuple[float, float, float]]] = msgspec.field(
+    reward_terms: dict[str, dict[str, WeightBounds]] = msgspec.field(
         default_factory=lambda: _GAME.reward_terms  # type: ignore[has-type]
     )
-    """The terms in the order in which they are summed; of each weight: usual value, least, most."""
+    """The terms in the order in which they are summed, each with its weights."""
 
     @property
     def rule_set(self) -> RuleSet:
@@ -234,7 +236,7 @@ def _known(key: str, name: str, offered: dict[str, Any]) -> str:
 
 
 def _all_weights(
-    key: str, profile: dict[str, float], terms: dict[str, dict[str, tuple[float, float, float]]]
+    key: str, profile: dict[str, float], terms: dict[str, dict[str, WeightBounds]]
 ) -> dict[str, float]:
     """Every weight of a profile, in the table's order, each within its bounds."""
     if [*terms] != [*TERMS] or [*_weights(terms)] != [*Weights._fields]:
@@ -249,9 +251,7 @@ def _all_weights(
     return {name: profile.get(name, usual) for name, (usual, _, _) in table.items()}
 
 
-def _weights(
-    terms: dict[str, dict[str, tuple[float, float, float]]],
-) -> dict[str, tuple[float, float, float]]:
+def _weights(terms: dict[str, dict[str, WeightBounds]]) -> dict[str, WeightBounds]:
     return {name: entry for weights in terms.values() for name, entry in weights.items()}
 
 

@@ -67,7 +67,7 @@ class Constants(NamedTuple):
     tag_ends_episode: bool
 
 
-class Rooms(NamedTuple):
+class PackedLayouts(NamedTuple):
     """Layouts packed side by side."""
 
     boxes: np.ndarray
@@ -128,7 +128,7 @@ def fan_of(rules: Rules) -> np.ndarray:
     return np.array([[cosine(a) for a in angles], [sine(a) for a in angles]])
 
 
-def rooms_of(layouts: list[Layout], rules: Rules) -> Rooms:
+def pack_layouts(layouts: list[Layout], rules: Rules) -> PackedLayouts:
     """Layouts packed for the kernels."""
     half, skin = rules.agent.size_m * 0.5, rules.physics.skin_m
     most = max(1, *(len(layout.boxes) for layout in layouts))
@@ -144,7 +144,7 @@ def rooms_of(layouts: list[Layout], rules: Rules) -> Rooms:
                 record[f"stop_low_{axis}"] = near - half - skin
                 record[f"stop_high_{axis}"] = far + half + skin
                 record[f"middle_{axis}"] = (near + far) * 0.5
-    return Rooms(
+    return PackedLayouts(
         boxes=boxes,
         counts=np.array([len(layout.boxes) for layout in layouts], dtype=np.int64),
         spawns=np.stack([far_points(layout, rules) for layout in layouts]),

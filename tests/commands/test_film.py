@@ -17,8 +17,8 @@ from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.evaluation import StageEvaluator
 from estragon.selfplay.session import start_session
 from estragon.selfplay.trainer import Threads
+from estragon.show.film import read_filmed_run
 from estragon.show.film_plan import AFTER_SEC, CARD_SEC, END_SEC, TITLE_SEC
-from estragon.show.film_run import read_filmed_run
 from estragon.show.frames import QUALITIES, Quality, film_name
 from estragon.support.interrupts import StopRequest
 from tests.commands.staging import finish, wait_for

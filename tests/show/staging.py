@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from estragon.show.film_run import play_in_memory
+from estragon.show.film import play_in_memory
 from estragon.show.frames import find_ffmpeg
 from estragon.show.top_down import Motion, motion_of
 from estragon.show.trajectory import Trajectory

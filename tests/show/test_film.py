@@ -10,10 +10,9 @@ import pytest
 from PIL import Image
 
 from estragon.show import film, film_renderers
-from estragon.show.film import Made, film_key, make_film
+from estragon.show.film import FilmedRun, Made, Stage, film_key, find_match, make_film
 from estragon.show.film_plan import Choice, RoleCurve, RunFacts, StageFacts, chosen_text, verdict_of
 from estragon.show.film_renderers import Shot, TopDownRenderer, save_frame
-from estragon.show.film_run import FilmedRun, Stage, find_match
 from estragon.show.frames import OnProgress, Quality, frame_path
 from estragon.support.errors import UserError
 from estragon.support.files import locked

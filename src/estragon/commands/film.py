@@ -35,9 +35,8 @@ class MakeFilm:
     def run(self) -> None:
         """Make the film and say what it took."""
         from estragon.selfplay.checkpoint import TagRun
-        from estragon.show.film import make_film
+        from estragon.show.film import make_film, read_filmed_run
         from estragon.show.film_renderers import choose_renderer
-        from estragon.show.film_run import read_filmed_run
         from estragon.show.frames import QUALITIES, film_name
 
         run = TagRun.find(Path(), self.run_name or "latest")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estragon.show.film_run import (
+from estragon.show.film import (
     Events,
     choose_match,
     events_of,

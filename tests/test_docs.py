@@ -177,6 +177,21 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert heading in slugs, target
 
 
+def test_every_place_named_in_the_architecture_exists() -> None:
+    """`path` or `path: name`, where the name is defined in that file."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    named = re.findall(r"`((?:src|godot|tests|docs)/[\w./]+)(?:: (\w+))?`", text)
+    assert len(named) > 50
+    for path, name in named:
+        place = ROOT / path
+        assert place.exists(), path
+        if name:
+            defined = re.search(
+                rf"\b(?:def|class|func|var) {name}\b|^{name}\b", place.read_text(), re.M
+            )
+            assert defined, f"{path}: {name}"
+
+
 def named_commands() -> dict[tuple[str, ...], list[tuple[str, str]]]:
     """Commands within sentences and tables: the verb, then pages and the options they give it."""
     found: dict[tuple[str, ...], list[tuple[str, str]]] = {}

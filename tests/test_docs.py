@@ -187,7 +187,7 @@ def test_every_place_named_in_the_architecture_exists() -> None:
         assert place.exists(), path
         if name:
             defined = re.search(
-                rf"\b(?:def|class|func|var) {name}\b|^{name}\b", place.read_text(), re.M
+                rf"\b(?:def|class|func|var) {name}\b|^{name}\b", place.read_text(), re.MULTILINE
             )
             assert defined, f"{path}: {name}"
 

@@ -1,4 +1,4 @@
-"""One door: `estragon <verb>`. Parses and calls; what a verb does lives in its own module."""
+"""The command line: `estragon VERB`. Parses options and calls; each verb has its own module."""
 
 import contextlib
 import difflib
@@ -18,126 +18,59 @@ from estragon.support.interrupts import clean_interrupts
 
 
 class Verb(NamedTuple):
-    """A command: a dataclass whose fields are its options and whose `run` does the work."""
+    """A command: `estragon train sb3` is the dataclass `TrainSb3` of `commands/train_sb3.py`.
 
-    module: str
-    options: str
+    Its fields are the options, and its `run` does the work.
+    """
+
     summary: str
     extra: str = "train"
     """The pip extra that brings what the core install lacks."""
     underscores: bool = False
-    """Whether its options are written --like_this; both ways are understood."""
+    """Whether options are shown as --like_this; both spellings are accepted."""
 
 
 VERBS: dict[tuple[str, ...], Verb] = {
-    ("train", "tag"): Verb(
-        "estragon.commands.train_tag", "TrainTag", "teach a seeker and a hider by self-play"
-    ),
+    ("train", "tag"): Verb("train a seeker and a hider by self-play"),
     ("train", "sb3"): Verb(
-        "estragon.commands.train_sb3",
-        "TrainSb3",
-        "teach the agents of any Godot game with Stable-Baselines3",
-        extra="sb3",
-        underscores=True,
+        "train the agents of any Godot game with Stable-Baselines3", "sb3", underscores=True
     ),
     ("train", "rllib"): Verb(
-        "estragon.commands.train_rllib",
-        "TrainRllib",
-        "teach the agents of any Godot game with Ray RLlib, several policies at once",
-        extra="rllib",
-        underscores=True,
+        "train the agents of any Godot game with Ray RLlib", "rllib", underscores=True
     ),
-    ("convert", "sb3"): Verb(
-        "estragon.commands.convert_sb3",
-        "ConvertSb3",
-        "a Stable-Baselines3 model as ONNX, for games",
-        extra="sb3,onnx",
-    ),
-    ("convert", "rllib"): Verb(
-        "estragon.commands.convert_rllib",
-        "ConvertRllib",
-        "the policies of an RLlib checkpoint as ONNX, for games",
-        extra="rllib,onnx",
-    ),
-    ("tune",): Verb(
-        "estragon.commands.tune",
-        "Tune",
-        "search for the hyper-parameters that a game is learned best with",
-        extra="tune",
-        underscores=True,
-    ),
-    ("play",): Verb("estragon.commands.play", "Play", "you against a trained agent, in a window"),
-    ("live",): Verb(
-        "estragon.commands.live", "Live", "Godot plays, Python learns, over a WebSocket"
-    ),
-    ("eval", "tag"): Verb(
-        "estragon.commands.eval_tag", "EvalTag", "play bots and policies against each other"
-    ),
-    ("eval-episode",): Verb(
-        "estragon.commands.eval_episode", "EvalEpisode", "one match: its log and a picture of it"
-    ),
-    ("serve",): Verb("estragon.commands.serve", "Serve", "answer games that connect by WebSocket"),
-    ("layout",): Verb(
-        "estragon.commands.layout", "ShowLayout", "show a layout's boxes, or make one from a seed"
-    ),
-    ("godot", "install"): Verb(
-        "estragon.commands.godot_install", "GodotInstall", "install a private copy of Godot 4"
-    ),
-    ("godot", "path"): Verb(
-        "estragon.commands.godot_path", "GodotPath", "print which Godot is used"
-    ),
-    ("godot", "import"): Verb(
-        "estragon.commands.godot_import",
-        "GodotImport",
-        "import a project and check that it plays",
-    ),
-    ("godot", "doctor"): Verb(
-        "estragon.commands.godot_doctor", "GodotDoctor", "check that Godot is installed and starts"
-    ),
-    ("godot", "probe"): Verb(
-        "estragon.commands.godot_probe",
-        "GodotProbe",
-        "play any game at random, report problems",
-    ),
-    ("export", "tag"): Verb(
-        "estragon.commands.export_tag",
-        "ExportTag",
-        "trained policies as checked .onnx files",
-        "onnx",
-    ),
-    ("onnx", "run"): Verb("estragon.commands.onnx_run", "OnnxRun", "run a .onnx file once", "onnx"),
-    ("onnx", "compare"): Verb(
-        "estragon.commands.onnx_compare",
-        "OnnxCompare",
-        "compare a .onnx file in Godot and in onnxruntime",
-        "onnx",
-    ),
-    ("parity",): Verb("estragon.commands.parity", "Parity", "the same actions in both engines"),
-    ("replay",): Verb(
-        "estragon.commands.replay", "ShowReplay", "show a logged match again, in a window"
-    ),
-    ("record",): Verb("estragon.commands.record", "Record", "frames of a match, drawn by Godot"),
-    ("encode",): Verb("estragon.commands.encode", "EncodeFrames", "make a film of frames"),
-    ("film",): Verb("estragon.commands.film", "MakeFilm", "the video of a training run"),
-    ("plot",): Verb("estragon.commands.plot", "DrawCharts", "charts of a training run"),
-    ("collect-debug",): Verb(
-        "estragon.commands.collect_debug",
-        "CollectDebug",
-        "bundle logs and metrics for a bug report",
-    ),
-    ("migrate-user-data",): Verb(
-        "estragon.commands.migrate_user_data",
-        "MigrateUserData",
-        "copy old Godot user data into data/",
-    ),
-    ("demo",): Verb("estragon.commands.demo", "Demo", "print what a training run prints, made up"),
-    ("bench",): Verb("estragon.commands.bench", "Bench", "measure speed on this machine"),
+    ("tune",): Verb("search the hyper-parameters of a game with Optuna", "tune", underscores=True),
+    ("convert", "sb3"): Verb("convert a Stable-Baselines3 model to ONNX", "sb3,onnx"),
+    ("convert", "rllib"): Verb("convert the policies of an RLlib checkpoint to ONNX", "rllib,onnx"),
+    ("export", "tag"): Verb("export trained tag policies as verified .onnx files", "onnx"),
+    ("play",): Verb("play against a trained agent"),
+    ("live",): Verb("train live: Godot plays, Python learns"),
+    ("serve",): Verb("serve policies to games over a WebSocket"),
+    ("eval", "tag"): Verb("measure bots and policies against each other"),
+    ("eval-episode",): Verb("play one match, with a log and a picture"),
+    ("layout",): Verb("check and show a layout, or generate one"),
+    ("parity",): Verb("compare both engines on the same actions"),
+    ("godot", "install"): Verb("install a private copy of Godot 4"),
+    ("godot", "path"): Verb("print the path of the Godot in use"),
+    ("godot", "import"): Verb("import a project and check that it can be played"),
+    ("godot", "doctor"): Verb("check that Godot is installed and starts"),
+    ("godot", "probe"): Verb("play any game at random and report problems"),
+    ("onnx", "run"): Verb("run an .onnx file once", "onnx"),
+    ("onnx", "compare"): Verb("compare an .onnx file in Godot and onnxruntime", "onnx"),
+    ("replay",): Verb("show a logged match in a window"),
+    ("record",): Verb("render the frames of a match in Godot"),
+    ("encode",): Verb("encode frames as a video"),
+    ("film",): Verb("make the film of a training run"),
+    ("plot",): Verb("draw the charts of a training run"),
+    ("collect-debug",): Verb("bundle logs and metrics for a bug report"),
+    ("migrate-user-data",): Verb("copy old Godot user data into data/"),
+    ("demo",): Verb("print sample output of a training run"),
+    ("bench",): Verb("measure speed on this machine"),
 }
 
 OVERVIEW = """\
 estragon {version}: train, watch, test and ship game-playing agents for Godot 4.
 
-Usage: estragon VERB [OPTIONS]        estragon VERB --help teaches one verb.
+Usage: estragon VERB [OPTIONS]        estragon VERB --help explains one verb.
 
 {verbs}
 
@@ -151,7 +84,7 @@ Options of every verb:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code: 0 fine, 1 a check failed, 2 bad input."""
+    """Run one command and return its exit code (see `support/errors.py`)."""
     # Products of small matrices: threads of BLAS would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -183,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _reader_has_gone() -> bool:
-    """Whether nobody reads what is printed any more, as with `| head`; then nothing more is."""
+    """Whether the reader of the output is gone, as with `| head`; then stop printing."""
     if not hasattr(select, "poll"):
         return False
     output = select.poll()
@@ -232,11 +165,13 @@ def _list_verbs(prefix: tuple[str, ...]) -> str:
 
 
 def _parse(name: tuple[str, ...], words: list[str]) -> Any:
-    """Read a verb's options with tyro; None after `--help`, UserError on anything wrong."""
+    """Parse a verb's options with tyro; None after `--help`, UserError if they are invalid."""
     import tyro  # slow to import, and not needed for an overview
 
     verb = VERBS[name]
-    options = getattr(importlib.import_module(verb.module), verb.options)
+    parts = " ".join(name).replace("-", " ").split()
+    module = importlib.import_module(f"estragon.commands.{'_'.join(parts)}")
+    options = getattr(module, "".join(map(str.capitalize, parts)))
     program = f"estragon {' '.join(name)}"
     defaults = {"default": options.defaults()} if hasattr(options, "defaults") else {}
     complaint = io.StringIO()
@@ -257,7 +192,7 @@ def _parse(name: tuple[str, ...], words: list[str]) -> Any:
 
 
 def _first_section(boxed: str) -> str:
-    """What tyro's framed message says first, without the frame."""
+    """The first section of tyro's framed error message, without the frame."""
     lines: list[str] = []
     for line in boxed.splitlines():
         text = line.strip("│ ")
@@ -266,7 +201,7 @@ def _first_section(boxed: str) -> str:
         if text.startswith(("─", "╰")):
             break
         lines.append(text)
-    return " ".join(lines) or "these options make no sense"
+    return " ".join(lines) or "invalid options"
 
 
 def _one_line(text: str) -> str:

@@ -14,7 +14,7 @@ from estragon.tag.rules import load_rules
 
 
 @dataclasses.dataclass(frozen=True)
-class ShowLayout:
+class Layout:
     """Check a layout and show it from above: tall boxes solid, boxes to jump on shaded."""
 
     layout: Annotated[str | None, tyro.conf.Positional, optional("LAYOUT")] = None

@@ -21,7 +21,7 @@ Paths = Annotated[tuple[tuple[Path, ...], ...], tyro.conf.UseAppendAction]
 
 
 @dataclasses.dataclass(frozen=True)
-class DrawCharts:
+class Plot:
     """Draw the charts of training runs: reward, length, wins, strength, losses, places.
 
     Several runs are drawn into the same charts: repeats of the same thing as their mean and the

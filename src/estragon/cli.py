@@ -18,7 +18,7 @@ from estragon.support.interrupts import clean_interrupts
 
 
 class Verb(NamedTuple):
-    """A command: `estragon train sb3` is the dataclass `TrainSb3` of `commands/train_sb3.py`.
+    """A command: `estragon train sb3` is `TrainSb3Command` of `commands/train_sb3.py`.
 
     Its fields are the options, and its `run` does the work.
     """
@@ -171,7 +171,7 @@ def _parse(name: tuple[str, ...], words: list[str]) -> Any:
     verb = VERBS[name]
     parts = " ".join(name).replace("-", " ").split()
     module = importlib.import_module(f"estragon.commands.{'_'.join(parts)}")
-    options = getattr(module, "".join(map(str.capitalize, parts)))
+    options = getattr(module, "".join(map(str.capitalize, parts)) + "Command")
     program = f"estragon {' '.join(name)}"
     defaults = {"default": options.defaults()} if hasattr(options, "defaults") else {}
     complaint = io.StringIO()

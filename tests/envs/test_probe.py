@@ -12,7 +12,7 @@ from estragon.cli import main
 from estragon.envs.launch import Launch
 from estragon.envs.probe import Diagnostics, probe
 from estragon.envs.spaces import read_spaces
-from estragon.envs.wire import TERMINATED, Agent, AgentTable, Observations, StepResult
+from estragon.envs.wire import TERMINATED, AgentInfo, AgentTable, Observations, StepResult
 
 
 def report_of(path: Path, tmp_path: Path, *words: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class FakeGame:
 
     def __init__(self, space: dict[str, Any], agents: int = 2) -> None:
         spaces = read_spaces(space, {}, {}, trusted_images=True)
-        self.table = AgentTable(tuple(Agent(i, "p", spaces) for i in range(agents)))
+        self.table = AgentTable(tuple(AgentInfo(i, "p", spaces) for i in range(agents)))
         self.diagnostics = Diagnostics()
 
     def step(

@@ -13,7 +13,7 @@ from estragon.envs.binary_wire import BinaryWire
 from estragon.envs.json_wire import JsonWire
 from estragon.envs.spaces import read_spaces
 from estragon.envs.wire import (
-    Agent,
+    AgentInfo,
     AgentTable,
     BadMessageError,
     EnvInfo,
@@ -33,7 +33,7 @@ SPACES = read_spaces(
     {"go": 3},
     trusted_images=True,
 )
-TABLE = AgentTable((Agent(0, "a", SPACES), Agent(4, "b", SPACES)))
+TABLE = AgentTable((AgentInfo(0, "a", SPACES), AgentInfo(4, "b", SPACES)))
 JOINED = (
     b'[{"id":5,"policy":"c","observation_space":{"obs":{"size":[1],"space":"box"}},'
     b'"action_space":{},"action_mask":{}}]'
@@ -145,7 +145,7 @@ def test_whole_numbers_of_any_length(keys: list[str]) -> None:
     seen = {key: [1, 10**400] for key in keys}
     step = {"type": "step", "obs": [seen], "reward": [0.0], "done": [False]}
     with pytest.raises(BadMessageError, match=r"'obs' of agent 0 .*\[1\] is 1000"):
-        JsonWire(AgentTable((Agent(0, "a", spaces),))).decode(
+        JsonWire(AgentTable((AgentInfo(0, "a", spaces),))).decode(
             bytearray(json.dumps(step).encode()), reset=False
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.selfplay.metrics import COLUMNS, Board, Table, row_of
+from estragon.selfplay.metrics import COLUMNS, Board, MetricsTable, row_of
 from estragon.show.charts.data import read_table
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
@@ -162,8 +162,8 @@ def test_a_role_that_does_not_learn_has_no_losses() -> None:
     assert row["hider_policy_loss"] == row["policy_loss"]
 
 
-def table_of(path: Path, rows: int) -> Table:
-    table = Table(path, ["agent_steps", "a", "b"])
+def table_of(path: Path, rows: int) -> MetricsTable:
+    table = MetricsTable(path, ["agent_steps", "a", "b"])
     for row in range(rows):
         table.add({"agent_steps": 100 * row, "a": row / 3.0, "b": None if row % 2 else "x"})
     table.save()
@@ -204,7 +204,7 @@ def test_restored_it_forgets_later_rows(tmp_path: Path) -> None:
     table_of(path, 3)
     three = path.read_bytes()
     table_of(path, 5)
-    other = Table(path, ["agent_steps", "a", "b"])
+    other = MetricsTable(path, ["agent_steps", "a", "b"])
     other.restore(3)
     assert len(other) == 3
     other.save()
@@ -230,13 +230,13 @@ def test_a_foreign_or_shorter_file_is_refused(tmp_path: Path, contents: bytes) -
     path = tmp_path / "metrics.csv"
     path.write_bytes(contents)
     with pytest.raises(UserError, match=re.escape(str(path))):
-        Table(path, ["agent_steps", "a", "b"]).restore(3)
+        MetricsTable(path, ["agent_steps", "a", "b"]).restore(3)
     assert path.read_bytes() == contents
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot resume"):
-        Table(tmp_path / "metrics.csv", ["a"]).restore(0)
+        MetricsTable(tmp_path / "metrics.csv", ["a"]).restore(0)
 
 
 def test_tensorboard_gets_the_numbers(tmp_path: Path) -> None:

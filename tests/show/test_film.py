@@ -10,8 +10,15 @@ import pytest
 from PIL import Image
 
 from estragon.show import film, film_renderers
-from estragon.show.film import FilmedRun, Made, Stage, film_key, find_match, make_film
-from estragon.show.film_plan import Choice, RoleCurve, RunFacts, StageFacts, chosen_text, verdict_of
+from estragon.show.film import FilmedRun, FilmStage, Made, film_key, find_match, make_film
+from estragon.show.film_plan import (
+    MatchChoice,
+    RoleCurve,
+    RunFacts,
+    StageFacts,
+    chosen_text,
+    verdict_of,
+)
 from estragon.show.film_renderers import Shot, TopDownRenderer, save_frame
 from estragon.show.frames import OnProgress, Quality, frame_path
 from estragon.support.errors import UserError
@@ -44,7 +51,7 @@ def filmed(rule_set: str = "seek") -> FilmedRun:
     return FilmedRun(
         facts=RunFacts("a_run", "self-play", stages, curves),
         stages=[
-            Stage(facts, Bot(seeker, rules), Bot(hider, rules))
+            FilmStage(facts, Bot(seeker, rules), Bot(hider, rules))
             for facts, (seeker, hider) in zip(stages, players, strict=True)
         ],
         policies="bots",
@@ -195,7 +202,7 @@ def test_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_card_says_what_a_match_was_chosen_from() -> None:
-    choice = Choice(3, 64, 0.328)
+    choice = MatchChoice(3, 64, 0.328)
     words = [chosen_text(choice, short_rules(1.0, rules)) for rules in ("seek", "transfer")]
     assert words[0] == "chosen from 64 matches; the seeker wins 33% of them"
     assert words[1] == "chosen from 64 matches; the first seeker wins 33% of them"

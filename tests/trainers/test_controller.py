@@ -8,7 +8,7 @@ import pytest
 
 from estragon.support.errors import UserError
 from estragon.trainers.controller import Controller, TrainingConfig, slug, unknown_key
-from estragon.trainers.sb3.settings import Hyperparameters
+from estragon.trainers.sb3.settings import Sb3Hyperparameters
 
 
 def configured(folder: Path, text: str) -> Controller:
@@ -58,7 +58,7 @@ def test_a_wrong_file_is_one_clear_line(folder: Path, text: str, complaint: str)
 
 def test_the_file_knows_every_hyper_parameter() -> None:
     known = set(TrainingConfig.__struct_fields__)
-    assert {f"sb3_{field.name}" for field in dataclasses.fields(Hyperparameters)} <= known
+    assert {f"sb3_{field.name}" for field in dataclasses.fields(Sb3Hyperparameters)} <= known
 
 
 def test_stop_is_forgotten_when_a_run_begins_and_seen_while_it_lasts(folder: Path) -> None:

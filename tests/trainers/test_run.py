@@ -13,7 +13,7 @@ from estragon.support.errors import UserError
 from estragon.support.runs import RunFolder
 from estragon.trainers.controller import Controller
 from estragon.trainers.metrics import Episodes
-from estragon.trainers.run import Counters, Limits, Run, new_run_folder
+from estragon.trainers.run import Counters, Run, StopLimits, new_run_folder
 
 STEPS = 10
 
@@ -52,7 +52,7 @@ class FakeLearner:
         return {"onnx": "policy.onnx"}
 
 
-def execute(learner: FakeLearner, limits: Limits) -> tuple[int, dict[str, Any]]:
+def execute(learner: FakeLearner, limits: StopLimits) -> tuple[int, dict[str, Any]]:
     """The exit code and the manifest."""
     controller = Controller()
     with new_run_folder(Path("logs"), "x", controller) as folder:
@@ -63,15 +63,15 @@ def execute(learner: FakeLearner, limits: Limits) -> tuple[int, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("limits", "iterations"),
     [
-        (Limits(timesteps=3 * STEPS), 3),
-        (Limits(timesteps=3 * STEPS - 1, iterations=5), 3),
-        (Limits(iterations=2), 2),
-        (Limits(reward=9.0), 4),
-        (Limits(seconds=0.0), 0),
+        (StopLimits(timesteps=3 * STEPS), 3),
+        (StopLimits(timesteps=3 * STEPS - 1, iterations=5), 3),
+        (StopLimits(iterations=2), 2),
+        (StopLimits(reward=9.0), 4),
+        (StopLimits(seconds=0.0), 0),
     ],
 )
 def test_limits_count_from_the_start_of_the_run(
-    folder: Path, limits: Limits, iterations: int
+    folder: Path, limits: StopLimits, iterations: int
 ) -> None:
     code, manifest = execute(FakeLearner(first=5), limits)
     assert code == 0
@@ -87,7 +87,7 @@ def test_metrics_and_warnings(
 ) -> None:
     monkeypatch.setenv("CONTROLLER_METRICS", "1")
     (folder / ".rlcontroller").mkdir()
-    assert execute(FakeLearner(), Limits(iterations=3))[0] == 0
+    assert execute(FakeLearner(), StopLimits(iterations=3))[0] == 0
     (path,) = (folder / ".rlcontroller" / "runs").glob("*_x.metrics.jsonl")
     metrics = [json.loads(line) for line in path.read_text().splitlines()]
     assert [metric["training_iteration"] for metric in metrics] == [1, 2, 3]
@@ -109,7 +109,7 @@ def test_a_stop_file_and_an_interrupt(folder: Path, capsys: pytest.CaptureFixtur
         if iteration == 2:
             stop.touch()
 
-    code, manifest = execute(FakeLearner(touch), Limits(seconds=60.0))
+    code, manifest = execute(FakeLearner(touch), StopLimits(seconds=60.0))
     assert (code, manifest["status"]) == (0, "stopped")
     assert f"stopped; resume with --resume {manifest['model']}" in capsys.readouterr().out
 
@@ -117,19 +117,19 @@ def test_a_stop_file_and_an_interrupt(folder: Path, capsys: pytest.CaptureFixtur
         if iteration == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-    code, manifest = execute(FakeLearner(interrupt), Limits(seconds=60.0))
+    code, manifest = execute(FakeLearner(interrupt), StopLimits(seconds=60.0))
     assert (code, manifest["status"]) == (130, "interrupted")
     assert manifest["timesteps"] == 2 * STEPS
 
 
 def test_failures_save_the_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, manifest = execute(FakeLearner(lambda n: 1 // (3 - n)), Limits(iterations=9))
+    code, manifest = execute(FakeLearner(lambda n: 1 // (3 - n)), StopLimits(iterations=9))
     assert (code, manifest["status"]) == (1, "failed")
     assert "ZeroDivisionError" in manifest["error"]
     assert "onnx" not in manifest
     assert "estragon: ZeroDivisionError" in capsys.readouterr().err
     with pytest.raises(IndexError):
-        execute(FakeLearner(lambda n: [][n]), Limits(iterations=9))
+        execute(FakeLearner(lambda n: [][n]), StopLimits(iterations=9))
     path = folder / "logs" / "x_2"
     assert json.loads((path / "run.json").read_text())["status"] == "failed"
     assert (path / "model.zip").exists()

@@ -11,7 +11,7 @@ from estragon.support.options import check_span, optional
 
 
 @dataclasses.dataclass(frozen=True)
-class Bench:
+class BenchCommand:
     """Measure speed on this machine: one row per figure, ratios measured side by side."""
 
     only: Annotated[tuple[str, ...], tyro.conf.Positional] = ()

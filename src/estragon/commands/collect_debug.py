@@ -12,7 +12,7 @@ from estragon.support.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
-class CollectDebug:
+class CollectDebugCommand:
     """Collect versions, settings, metrics, policies, logs, matches, charts and films in one folder.
 
     Secrets are removed. Missing files are listed, and are never an error.

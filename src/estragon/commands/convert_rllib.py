@@ -11,7 +11,7 @@ from estragon.support.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
-class ConvertRllib:
+class ConvertRllibCommand:
     """Export every policy of an RLlib checkpoint as ONNX, if the file acts as the policy does."""
 
     checkpoint_path: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="CHECKPOINT_PATH")]]

@@ -12,7 +12,7 @@ from estragon.trainers.sb3.settings import AlgorithmName
 
 
 @dataclasses.dataclass(frozen=True)
-class ConvertSb3:
+class ConvertSb3Command:
     """Write the policy of a Stable-Baselines3 model as ONNX, after comparing both."""
 
     model_path: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="MODEL_PATH")]]

@@ -13,7 +13,7 @@ POLICY = "shared_policy"
 
 
 @dataclasses.dataclass(frozen=True)
-class Demo:
+class DemoCommand:
     """Print every kind of line of a training run, with made-up numbers."""
 
     iterations: int = 10

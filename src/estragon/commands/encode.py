@@ -22,7 +22,7 @@ REPORT_SEC = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Encode:
+class EncodeCommand:
     """Make an MP4 that plays everywhere from the frames in a folder."""
 
     frames: Annotated[Path | None, optional("DIR")] = None

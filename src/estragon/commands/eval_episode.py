@@ -24,7 +24,7 @@ def _fps_of_environment() -> int:
 
 
 @dataclasses.dataclass(frozen=True)
-class EvalEpisode:
+class EvalEpisodeCommand:
     """Play one match between two players; leave its log and a picture of the paths they took."""
 
     seeker: Annotated[str | None, optional("WHO")] = None

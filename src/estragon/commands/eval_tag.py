@@ -19,7 +19,7 @@ TELL_SEC = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
-class EvalTag:
+class EvalTagCommand:
     """Play matches of tag between two players and report how often the seeker wins."""
 
     seeker: str

@@ -11,7 +11,7 @@ from estragon.support.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
-class ExportTag:
+class ExportTagCommand:
     """Write trained policies as .onnx files that play alike in Godot, onnxruntime and Python."""
 
     policies: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()

@@ -16,7 +16,7 @@ REPORT_SEC = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Film:
+class FilmCommand:
     """Make the video of a training run: untrained, several stages, final."""
 
     run_name: Annotated[str | None, optional("RUN", "run")] = None

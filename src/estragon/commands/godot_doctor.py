@@ -7,7 +7,7 @@ from estragon.support.errors import CHECK_FAILED, OK
 
 
 @dataclasses.dataclass(frozen=True)
-class GodotDoctor:
+class GodotDoctorCommand:
     """Check that Godot is installed and starts, with and without a window."""
 
     def run(self) -> int:

@@ -11,7 +11,7 @@ from estragon.support.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
-class GodotImport:
+class GodotImportCommand:
     """Import a project, and check that its scene can be played."""
 
     project: tyro.conf.Positional[Path]

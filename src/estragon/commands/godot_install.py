@@ -11,7 +11,7 @@ from estragon.support.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
-class GodotInstall:
+class GodotInstallCommand:
     """Install a private copy of Godot 4, without root, unless there is a usable one already.
 
     On Linux without a display, also install Xvfb, which Godot draws on.

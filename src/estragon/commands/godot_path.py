@@ -6,7 +6,7 @@ from estragon.godot.find import find_godot
 
 
 @dataclasses.dataclass(frozen=True)
-class GodotPath:
+class GodotPathCommand:
     """Print the path of the Godot in use, and nothing else."""
 
     def run(self) -> None:

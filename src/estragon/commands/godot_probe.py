@@ -14,7 +14,7 @@ from estragon.support.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
-class GodotProbe:
+class GodotProbeCommand:
     """Play any game that speaks the Godot RL Agents protocol at random, and report problems."""
 
     env_path: tyro.conf.Positional[str]

@@ -14,7 +14,7 @@ from estragon.tag.rules import load_rules
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class LayoutCommand:
     """Check a layout and show it from above: tall boxes solid, boxes to jump on shaded."""
 
     layout: Annotated[str | None, tyro.conf.Positional, optional("LAYOUT")] = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Live:
+class LiveCommand:
     """Train in real Godot, over a WebSocket, from nothing or from what was trained before."""
 
     mode: Annotated[Literal["seeker", "hider", "self-play"], tyro.conf.Positional] = "self-play"

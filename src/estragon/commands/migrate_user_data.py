@@ -17,7 +17,7 @@ from estragon.support.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
-class MigrateUserData:
+class MigrateUserDataCommand:
     """Copy matches, frames and logs from Godot's user folders into data/_imported.
 
     Nothing is moved, overwritten or copied twice.

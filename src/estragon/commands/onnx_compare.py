@@ -13,7 +13,7 @@ from estragon.support.options import check_span
 
 
 @dataclasses.dataclass(frozen=True)
-class OnnxCompare:
+class OnnxCompareCommand:
     """Run a model in Godot and in onnxruntime on the same random inputs, and compare the outputs.
 
     Exits with 1 if they differ by more than the tolerance.

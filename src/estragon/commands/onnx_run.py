@@ -11,7 +11,7 @@ from estragon.onnx.compare import run_once
 
 
 @dataclasses.dataclass(frozen=True)
-class OnnxRun:
+class OnnxRunCommand:
     """Run a model once and print its outputs as JSON."""
 
     model: Annotated[Path, tyro.conf.Positional]

@@ -12,7 +12,7 @@ TELL_SEC = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Parity:
+class ParityCommand:
     """Play the same random actions in Godot and in the embedded engine, and compare everything."""
 
     episodes: int = 200

@@ -20,7 +20,7 @@ SEEDS = 2**32
 
 
 @dataclasses.dataclass(frozen=True)
-class Play:
+class PlayCommand:
     """Play tag against a trained agent: WASD and Space; Esc leaves.
 
     Keys 1 to 5 change the level as you play, X swaps the roles. Godot plays alone: Python only

@@ -13,7 +13,7 @@ from estragon.support.options import optional
 from estragon.support.runs import LATEST_RUN, LOGS, latest_run
 
 if TYPE_CHECKING:
-    from estragon.show.charts.data import Run
+    from estragon.show.charts.data import RunData
     from estragon.show.charts.draw import Figures
 
 Paths = Annotated[tuple[tuple[Path, ...], ...], tyro.conf.UseAppendAction]
@@ -21,7 +21,7 @@ Paths = Annotated[tuple[tuple[Path, ...], ...], tyro.conf.UseAppendAction]
 
 
 @dataclasses.dataclass(frozen=True)
-class Plot:
+class PlotCommand:
     """Draw the charts of training runs: reward, length, wins, strength, losses, places.
 
     Several runs are drawn into the same charts: repeats of the same thing as their mean and the
@@ -54,7 +54,7 @@ class Plot:
         for figures in drawn:
             self._write(figures)
 
-    def _runs(self) -> "Sequence[Run]":
+    def _runs(self) -> "Sequence[RunData]":
         from estragon.show.charts.data import read_metrics, read_run
 
         folders = [_run_folder(folder) for group in self.run_folders for folder in group]
@@ -88,7 +88,7 @@ def _run_folder(folder: Path) -> Path:
     return folder
 
 
-def _check_numbers(run: "Run", drawn: "Figures") -> None:
+def _check_numbers(run: "RunData", drawn: "Figures") -> None:
     """Say what is wrong with a file of which nothing can be drawn."""
     if drawn.figures:
         return

@@ -39,7 +39,7 @@ def _fps_of_environment() -> int | None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
+class RecordCommand:
     """Let Godot draw frames, of a logged match or else of a game between two players.
 
     Without a display it draws on a virtual one. The same command resumes a match whose drawing was

@@ -11,7 +11,7 @@ from estragon.support.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
-class Replay:
+class ReplayCommand:
     """Show a logged match again in a window: Space pauses, arrows seek and change the pace.
 
     Tab changes the camera (the arena, or either agent), V shows what the agents see, H hides the

@@ -16,14 +16,14 @@ from estragon.tag.policy_files import load_policies
 from estragon.tag.rules import load_rules
 
 if TYPE_CHECKING:
-    from estragon.commands.live import Live
+    from estragon.commands.live import LiveCommand
 
 REPORT_SEC = 10.0
 POLL_SEC = 0.2
 
 
 @dataclasses.dataclass(frozen=True)
-class Serve:
+class ServeCommand:
     """Answer games that connect by WebSocket: what should their agents do?"""
 
     port: int = PORT
@@ -61,14 +61,14 @@ class Serve:
             self._watch(server, log)
         return 0
 
-    def _learning(self) -> "Live":
-        from estragon.commands.live import Live
+    def _learning(self) -> "LiveCommand":
+        from estragon.commands.live import LiveCommand
         from estragon.live.source import FOREVER_SEC
 
         if self.random:
             raise UserError("--random and --learn: choose one")
         usual = self.output / "trainer" / "policy.pt"
-        return Live(
+        return LiveCommand(
             "seeker",
             seconds=self.seconds or FOREVER_SEC,
             warm_start=self.policy or (usual if usual.is_file() else None),

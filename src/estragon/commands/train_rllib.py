@@ -6,7 +6,7 @@ from estragon.trainers.rllib.settings import RllibSettings
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainRllib(RllibSettings):
+class TrainRllibCommand(RllibSettings):
     """Train the agents of a Godot game with Ray RLlib.
 
     Options that are not given are read from .rlcontroller/training_config.json, if it exists, then

@@ -6,7 +6,7 @@ from estragon.trainers.sb3.settings import Sb3Settings
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainSb3(Sb3Settings):
+class TrainSb3Command(Sb3Settings):
     """Train the agents of a Godot game with Stable-Baselines3.
 
     Options not given here come from .rlcontroller/training_config.json, if it exists.

@@ -27,7 +27,7 @@ PROBE_STEPS = 1_500_000
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainTag:
+class TrainTagCommand:
     """Train a seeker and a hider by self-play on the embedded engine."""
 
     steps: int = STEPS

@@ -6,7 +6,7 @@ from estragon.trainers.sb3.settings import TuneSettings
 
 
 @dataclasses.dataclass(frozen=True)
-class Tune(TuneSettings):
+class TuneCommand(TuneSettings):
     """Search for hyperparameters with Optuna; trials that do badly are pruned.
 
     The study is saved in a file: the same command continues it, and several processes can share it.

@@ -12,7 +12,7 @@ from estragon.envs.wire import (
     BINARY,
     HAS_FINAL_OBS,
     MAX_AGENTS,
-    Agent,
+    AgentInfo,
     AgentTable,
     BadMessageError,
     InfoDecoder,
@@ -186,8 +186,8 @@ class BinaryWire(Wire):
         self._frame[:start] = LENGTH.pack(size) + HEADER.pack(ACTIONS, 0, 0, len(self.table))
         self._actions = np.frombuffer(self._frame, FLOAT32, offset=start)
 
-    def _decode_joined(self, text: memoryview) -> tuple[Agent, ...]:
-        agents: list[Agent] = []
+    def _decode_joined(self, text: memoryview) -> tuple[AgentInfo, ...]:
+        agents: list[AgentInfo] = []
         newest = self._newest_id
         for joined in decode_json(JOINED_AGENTS, text):
             if joined.id <= newest:
@@ -205,7 +205,7 @@ class BinaryWire(Wire):
             for known in (*self.table.agents[:1], *agents):
                 if known.spaces == spaces:
                     spaces = known.spaces  # the same object, to share what is cached in it
-            agents.append(Agent(joined.id, joined.policy, spaces))
+            agents.append(AgentInfo(joined.id, joined.policy, spaces))
         return tuple(agents)
 
 

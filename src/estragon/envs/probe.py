@@ -20,7 +20,7 @@ from estragon.envs.wire import (
     JSON,
     LEFT,
     TERMINATED,
-    Agent,
+    AgentInfo,
     AgentTable,
     Observations,
     StepResult,
@@ -189,7 +189,7 @@ class ObservationRange:
     rows: int = 0
 
     @classmethod
-    def empty(cls, agent: Agent) -> "ObservationRange":
+    def empty(cls, agent: AgentInfo) -> "ObservationRange":
         """Before the first observation."""
         size, image_size = agent.spaces.obs_size, agent.spaces.image_size
         return cls(
@@ -398,7 +398,7 @@ def _indices(places: np.ndarray) -> str:
     return f"[{shown}]" if len(places) <= MAX_INDICES else f"[{shown}, …] ({len(places)} numbers)"
 
 
-def _describe(agents: list[Agent]) -> list[dict[str, Any]]:
+def _describe(agents: list[AgentInfo]) -> list[dict[str, Any]]:
     """The spaces of every policy."""
     kinds = dict.fromkeys((agent.policy, agent.spaces) for agent in agents)
     return [

@@ -34,7 +34,7 @@ class BadMessageError(Exception):
     """A message that violates the protocol; says how."""
 
 
-class Agent(NamedTuple):
+class AgentInfo(NamedTuple):
     """One agent of a game."""
 
     id: int
@@ -53,7 +53,7 @@ class AgentTable:
     Offsets are (agents + 1,) int64; the last one is the size of the whole array. Immutable.
     """
 
-    def __init__(self, agents: tuple[Agent, ...]) -> None:
+    def __init__(self, agents: tuple[AgentInfo, ...]) -> None:
         self.agents = agents
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class AgentTable:
         """The agents in these rows."""
         return AgentTable(tuple(self.agents[row] for row in rows))
 
-    def extend(self, agents: tuple[Agent, ...]) -> "AgentTable":
+    def extend(self, agents: tuple[AgentInfo, ...]) -> "AgentTable":
         """With these agents at the end."""
         return AgentTable(self.agents + agents) if agents else self
 
@@ -344,7 +344,7 @@ def read_agents(info: EnvInfo) -> AgentTable:
     policies = _per_agent(count, "agent_policy_names", names, [SHARED_POLICY] * count)
     if len(set(ids)) < count or min(ids) < 0:
         raise GodotError(f"agent_ids must be different and not negative, got {ids}")
-    agents: list[Agent] = []
+    agents: list[AgentInfo] = []
     for row in range(count):
         try:
             spaces = read_spaces(
@@ -357,7 +357,7 @@ def read_agents(info: EnvInfo) -> AgentTable:
             raise SpaceError(f"agent {ids[row]}: {error}") from error
         if agents and agents[-1].spaces == spaces:
             spaces = agents[-1].spaces  # the same object, to share what is cached in it
-        agents.append(Agent(ids[row], policies[row], spaces))
+        agents.append(AgentInfo(ids[row], policies[row], spaces))
     return AgentTable(tuple(agents))
 
 

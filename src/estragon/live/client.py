@@ -21,10 +21,10 @@ from estragon.live.protocol import (
     ActionRequest,
     BadFrameError,
     BadHelloError,
-    BadMessageError,
     Experience,
     FrameCodec,
     Hello,
+    InvalidMessageError,
     Transition,
     TransitionBatch,
     Unknown,
@@ -102,7 +102,7 @@ class ClientHandler:
             return await self._answer_frame(message)
         try:
             answer = await self._answer_text(message)
-        except BadMessageError as error:
+        except InvalidMessageError as error:
             return self._bad_message(str(error))
         self._bad_in_a_row = 0
         return answer

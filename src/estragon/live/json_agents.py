@@ -42,7 +42,7 @@ class Choice(NamedTuple):
     """(3,) float32."""
 
 
-class Step(NamedTuple):
+class JsonStep(NamedTuple):
     """A decision with its outcome."""
 
     choice: Choice
@@ -56,7 +56,7 @@ class AgentBuffer:
 
     def __init__(self) -> None:
         self.recent: deque[Choice] = deque(maxlen=RECENT_CHOICES)
-        self.steps: list[Step] = []
+        self.steps: list[JsonStep] = []
         self.role = SEEKER
 
     def recall(self, experience: Experience) -> Choice | None:
@@ -131,7 +131,7 @@ class JsonAgents:
                 continue
             count += 1
             used[experience.client, experience.agent] = buffer
-            step = Step(choice, experience.reward, experience.done, experience.next_observation)
+            step = JsonStep(choice, experience.reward, experience.done, experience.next_observation)
             buffer.steps.append(step)
             self._episodes.add(experience, choice.role)
         ended = self._episodes.take_ended()
@@ -217,7 +217,7 @@ class JsonAgents:
                 moments.append(self._moments(role, batches[-1].features))
             self._source.deliver(LiveRollout(batches, moments, ended))
 
-    def _following_value(self, step: Step) -> float | None:
+    def _following_value(self, step: JsonStep) -> float | None:
         """The value after a step; None where it is not known yet."""
         if step.done:
             return 0.0
@@ -233,7 +233,7 @@ class JsonAgents:
         return Moments(len(features), sums, squares)
 
 
-def _advantages(steps: list[Step], following: float, config: PPOConfig) -> np.ndarray:
+def _advantages(steps: list[JsonStep], following: float, config: PPOConfig) -> np.ndarray:
     """Advantages (steps,) along one agent's steps, whichever roles it had."""
     count = len(steps)
     roles, rows = np.array([step.choice.role for step in steps]), np.arange(count)

@@ -129,7 +129,7 @@ NOTHING = Raw(b"null")
 UNREADABLE = (msgspec.MsgspecError, RecursionError)
 
 
-class BadMessageError(Exception):
+class InvalidMessageError(Exception):
     """An invalid message; the text says why."""
 
 
@@ -248,11 +248,11 @@ def _read_unknown(text: str, complaint: str) -> Unknown:
     try:
         unknown = _TYPE.decode(text)
     except UNREADABLE as error:
-        raise BadMessageError(f"expected a JSON object with a type: {error}") from error
+        raise InvalidMessageError(f"expected a JSON object with a type: {error}") from error
     if unknown.type == "hello":
         raise BadHelloError(complaint)
     if unknown.type in _TYPES:
-        raise BadMessageError(complaint)
+        raise InvalidMessageError(complaint)
     return unknown
 
 

@@ -99,7 +99,7 @@ def rows_by_episode(update: Update, trainer: Trainer) -> list[dict[str, Cell]]:
     return rows
 
 
-class Table:
+class MetricsTable:
     """A CSV file that grows by rows."""
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:

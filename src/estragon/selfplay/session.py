@@ -29,7 +29,7 @@ from estragon.selfplay.evaluation import (
     StageEvaluator,
     train_best_response,
 )
-from estragon.selfplay.metrics import COLUMNS, Board, Cell, Table, row_of, rows_by_episode
+from estragon.selfplay.metrics import COLUMNS, Board, Cell, MetricsTable, row_of, rows_by_episode
 from estragon.selfplay.trainer import EmbeddedSource, RolloutSource, Threads, Trainer, Update
 from estragon.support.errors import UserError
 from estragon.support.files import write_json, write_whole
@@ -86,8 +86,8 @@ class Session:
         self.device, self.threads, self.source = device, threads, source
         self.trainer = Trainer(task, config, source, device, threads, start)
         self.evaluator = StageEvaluator(task.rules, task.layouts)
-        self.metrics = Table(folder.metrics, COLUMNS)
-        self.strength = Table(folder.strength, STRENGTH_COLUMNS)
+        self.metrics = MetricsTable(folder.metrics, COLUMNS)
+        self.strength = MetricsTable(folder.strength, STRENGTH_COLUMNS)
         self.scores: list[dict[str, Score]] = []
         self.seconds = 0.0
         """Spent on updates so far, in all sessions of the run."""

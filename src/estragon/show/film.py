@@ -35,7 +35,7 @@ from estragon.show.charts.data import CrossPlay, Table, read_cross_play, read_ta
 from estragon.show.charts.draw import draw_charts
 from estragon.show.film_overlays import encode_film
 from estragon.show.film_plan import (
-    Choice,
+    MatchChoice,
     RoleCurve,
     RunFacts,
     Scene,
@@ -68,7 +68,7 @@ BYTES_PER_PIXEL = 0.3
 """Of a drawn frame as a PNG, at most as far as was seen."""
 
 
-class Stage(NamedTuple):
+class FilmStage(NamedTuple):
     """Two players at some point of the training, and its numbers."""
 
     facts: StageFacts
@@ -82,7 +82,7 @@ class FilmedRun:
 
     facts: RunFacts
     """Of the run, and of the stages that are shown."""
-    stages: Sequence[Stage]
+    stages: Sequence[FilmStage]
     policies: str
     """A digest of every policy that plays."""
     rules: Rules
@@ -99,7 +99,7 @@ def read_filmed_run(run: TagRun) -> FilmedRun:
     players = []
     for about, stage in zip(facts.stages, shown, strict=True):
         seeker, hider = (_player(run, task, role, stage, files) for role in ROLES)
-        players.append(Stage(about, seeker, hider))
+        players.append(FilmStage(about, seeker, hider))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     return FilmedRun(facts, players, digest, task.rules, task.layouts)
 
@@ -213,7 +213,7 @@ def find_match(
     rules: Rules,
     layouts: Sequence[Layout],
     matches: int = MATCHES,
-) -> tuple[Choice, Trajectory]:
+) -> tuple[MatchChoice, Trajectory]:
     """Play matches between two players, and choose one."""
     played = play_in_memory(seeker, hider, matches, rules=rules, layouts=layouts, seed=SEED)
     choice = choose_match(played)
@@ -247,14 +247,14 @@ class _MemoryLog(TrajectoryLog):
         self.matches.append(trajectory)
 
 
-def choose_match(matches: Sequence[Trajectory]) -> Choice:
+def choose_match(matches: Sequence[Trajectory]) -> MatchChoice:
     """Choose among the matches of a stage."""
     winners = np.array([match.winner for match in matches])
     kinds, counts = np.unique(winners, return_counts=True)
     usual = kinds[np.argmax(counts)]
     scores = [events_of(match).score if match.winner == usual else -np.inf for match in matches]
     won = np.where(winners < 0, 0.5, winners == 0)
-    return Choice(int(np.argmax(scores)), len(matches), float(won.mean()))
+    return MatchChoice(int(np.argmax(scores)), len(matches), float(won.mean()))
 
 
 def events_of(match: Trajectory) -> Events:
@@ -447,7 +447,7 @@ def _scenes(run: FilmedRun, quality: Quality, work: Path, on_progress: OnProgres
             found.append(choice)
             on_progress(len(found), len(files))
         write_whole(chosen, msgspec.json.encode(found))
-    choices = msgspec.json.decode(chosen.read_bytes(), type=list[Choice])
+    choices = msgspec.json.decode(chosen.read_bytes(), type=list[MatchChoice])
     return [
         plan_scene(
             read_trajectory(file),

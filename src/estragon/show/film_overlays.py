@@ -53,7 +53,7 @@ BLUR, BLUR_SHRINK, DIM = 9.0, 4, 0.3
 """Behind a card: the blur in pixels of a frame 540 high, and how much darker it is."""
 
 
-class Box(NamedTuple):
+class Area(NamedTuple):
     """A rectangle on an overlay."""
 
     left: float
@@ -72,9 +72,9 @@ class Overlay:
 
     def panel(self, left: float, top: float, right: float, bottom: float) -> Self:
         """A rounded background for text."""
-        return self.bar(Box(left, top, right, bottom), PAGE, PANEL_OPACITY, CORNER)
+        return self.bar(Area(left, top, right, bottom), PAGE, PANEL_OPACITY, CORNER)
 
-    def bar(self, box: Box, colour: Colour, opacity: float = 1.0, radius: float = np.inf) -> Self:
+    def bar(self, box: Area, colour: Colour, opacity: float = 1.0, radius: float = np.inf) -> Self:
         """A rectangle with round ends or corners."""
         left, top, right, bottom = (self.unit * side for side in box)
         shape = Shape((left, top, right, bottom))
@@ -163,7 +163,7 @@ def _draw_card(overlay: Overlay, run: RunFacts, scene: Scene, agent_steps: float
     overlay.write(left, 190.0, facts.subtitle, 16.0, FAINT)
     _draw_strengths(overlay, left, 232.0, facts)
     overlay.write(left, 414.0, scene.chosen, 13.0, FAINT)
-    _draw_curves(overlay, Box(right - 322.0, 128.0, right - 14.0, 382.0), run.curves, agent_steps)
+    _draw_curves(overlay, Area(right - 322.0, 128.0, right - 14.0, 382.0), run.curves, agent_steps)
 
 
 def _draw_end(overlay: Overlay, run: RunFacts) -> None:
@@ -177,7 +177,7 @@ def _draw_end(overlay: Overlay, run: RunFacts) -> None:
     if run.seeker_wins is not None:
         text = f"against each other the seeker wins {run.seeker_wins:.0%}"
         overlay.write(left, top + 8.0, text, 16.0)
-    box = Box(right - 418.0, 84.0, right - 14.0, 456.0)
+    box = Area(right - 418.0, 84.0, right - 14.0, 456.0)
     _draw_curves(overlay, box, run.curves, facts.agent_steps)
 
 
@@ -216,7 +216,7 @@ def _draw_caption(overlay: Overlay, run: RunFacts, scene: Scene) -> None:
     overlay.panel(EDGE, bottom - 44.0, EDGE + width + 24.0, bottom)
     overlay.write(EDGE + 12.0, bottom - 26.0, first, 12.0, FAINT)
     overlay.write(EDGE + 12.0, bottom - 10.0, second, 12.0, FAINT)
-    box = Box(right - INSET_WIDTH, bottom - INSET_HEIGHT, right, bottom)
+    box = Area(right - INSET_WIDTH, bottom - INSET_HEIGHT, right, bottom)
     _draw_curves(overlay, box, run.curves, facts.agent_steps)
 
 
@@ -227,7 +227,7 @@ def _draw_clock(overlay: Overlay, left_sec: float, limit_sec: float) -> None:
     start, end, middle = right - 176.0, right - 76.0, EDGE + 17.0
     until = start + max(6.0, (end - start) * left_sec / limit_sec)
     for reached, colour in ((end, TRACK), (until, INK)):
-        overlay.bar(Box(start, middle - 3.0, reached, middle + 3.0), colour)
+        overlay.bar(Area(start, middle - 3.0, reached, middle + 3.0), colour)
     overlay.write(right - 12.0, middle + 5.0, f"{left_sec:.1f} s left", 14.0, anchor="rs")
 
 
@@ -243,12 +243,12 @@ def _draw_announcement(
 ) -> None:
     middle, height = overlay.width / 2.0, 2.0 * size
     half = overlay.text_width(text, size) / 2.0 + 1.1 * size
-    overlay.bar(Box(middle - half, top, middle + half, top + height), colour, 0.94)
+    overlay.bar(Area(middle - half, top, middle + half, top + height), colour, 0.94)
     overlay.write(middle, top + height / 2.0, text, size, WHITE, anchor="mm", weight=0.4)
 
 
 def _draw_curves(
-    overlay: Overlay, box: Box, curves: Sequence[RoleCurve], agent_steps: float
+    overlay: Overlay, box: Area, curves: Sequence[RoleCurve], agent_steps: float
 ) -> None:
     """A panel with the win rates up to a moment of the training, and their values there."""
     if not curves:
@@ -262,7 +262,7 @@ def _draw_curves(
         overlay.write(left + 13.0, baseline, f"{curve.role} beats {curve.bot}", 12.0)
         overlay.write(right, baseline, f"{curve.at(agent_steps):.0%}", 13.0, anchor="rs")
     top = box.top + HEAD + len(curves) * ROW + 14.0
-    plot = Box(left + GUTTER, top, right - 5.0, box.bottom - FOOT - 8.0)
+    plot = Area(left + GUTTER, top, right - 5.0, box.bottom - FOOT - 8.0)
     whole = max(1.0, *(curve.agent_steps[-1] for curve in curves))
     for share in (0.0, 0.5, 1.0):
         height = plot.bottom + (plot.top - plot.bottom) * share
@@ -280,7 +280,7 @@ def _draw_curves(
         if len(points) > 1:
             overlay.line(points, 2.2, colour)
         x, y = points[-1]
-        overlay.bar(Box(x - 4.0, y - 4.0, x + 4.0, y + 4.0), colour)
+        overlay.bar(Area(x - 4.0, y - 4.0, x + 4.0, y + 4.0), colour)
 
 
 class Composer:

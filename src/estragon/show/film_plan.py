@@ -93,7 +93,7 @@ def time_text(seconds: float) -> str:
     return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
 
 
-class Choice(NamedTuple):
+class MatchChoice(NamedTuple):
     """The match that a film shows, and what it was chosen from."""
 
     number: int
@@ -128,7 +128,7 @@ class Scene(NamedTuple):
 
 
 def plan_scene(
-    match: Trajectory, facts: StageFacts, choice: Choice, shot: Shot, *, rules: Rules, fps: int
+    match: Trajectory, facts: StageFacts, choice: MatchChoice, shot: Shot, *, rules: Rules, fps: int
 ) -> Scene:
     """The scene of a match; the times of `shot` are filled in."""
     end_sec = float(match.seconds[-1])
@@ -149,7 +149,7 @@ def plan_scene(
     )
 
 
-def chosen_text(choice: Choice, rules: Rules) -> str:
+def chosen_text(choice: MatchChoice, rules: Rules) -> str:
     """How a match was chosen."""
     who = "the seeker" if rules.rule_set.tag_ends_episode else "the first seeker"
     return f"chosen from {choice.matches} matches; {who} wins {choice.seeker_wins:.0%} of them"

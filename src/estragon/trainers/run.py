@@ -46,7 +46,7 @@ class Counters:
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class StopLimits:
     """When a run is over, counted from its start; None: no limit."""
 
     timesteps: int | None = None
@@ -55,7 +55,7 @@ class Limits:
     reward: float | None = None
 
 
-class Learner(Protocol):
+class TrainerAdapter(Protocol):
     """A library's algorithm and its games."""
 
     counters: Counters
@@ -82,12 +82,12 @@ class Run:
 
     def __init__(
         self,
-        learner: Learner,
+        learner: TrainerAdapter,
         folder: RunFolder,
         controller: Controller,
         name: str,
         *,
-        limits: Limits,
+        limits: StopLimits,
         about: dict[str, Any],
     ) -> None:
         """Write the manifest, and the controller's record if there is a controller."""

@@ -11,7 +11,7 @@ import pytest
 from estragon.show.charts.data import (
     EPISODES,
     STEPS,
-    Run,
+    RunData,
     common_axis,
     group_runs,
     read_cross_play,
@@ -157,7 +157,7 @@ def test_damage_of_cross_play_is_named(
         read_cross_play(saved(tmp_path, **changes))
 
 
-def run_in(folder: Path, **about: Any) -> Run:
+def run_in(folder: Path, **about: Any) -> RunData:
     """A run of two updates with this metadata."""
     folder.mkdir(parents=True)
     write_rows(folder / "metrics.csv", [{"agent_steps": 10 * n, "episode": n} for n in (1, 2)])
@@ -166,7 +166,7 @@ def run_in(folder: Path, **about: Any) -> Run:
     return read_run(folder)
 
 
-def names_of(*runs: Run) -> dict[str, int]:
+def names_of(*runs: RunData) -> dict[str, int]:
     return {kind.name: len(kind.runs) for kind in group_runs(runs)}
 
 

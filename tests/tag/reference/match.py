@@ -75,7 +75,7 @@ class ReferenceMatch:
         for i, (x, z) in enumerate(self._draw_places()):
             forward_x, forward_z = self._draw_facing(i)
             self.agents.append(Agent(x, self.constants.stop_floor, z, forward_x, forward_z))
-        self.terms: list[list[float]] = [[0.0] * 9, [0.0] * 9]
+        self.terms: list[list[float]] = [[], []]
         self.rewards: list[float] = [0.0, 0.0]
 
     def _draw_layout(self) -> int:

@@ -22,7 +22,7 @@ from estragon.trainers.rllib.config_file import (
 )
 from estragon.trainers.rllib.plan import plan_of
 from estragon.trainers.rllib.settings import RllibSettings
-from estragon.trainers.run import Limits
+from estragon.trainers.run import StopLimits
 from tests.trainers.conftest import Game
 from tests.trainers.rllib.cluster import free_port
 from tests.trainers.rllib.staging import ROUNDS, manifest, run_folder, train
@@ -224,14 +224,16 @@ def test_a_game_that_somebody_else_starts(folder: Path, game: Game) -> None:
 
 
 def test_stop_modes_and_limits(folder: Path) -> None:
-    def limits(**options: Any) -> Limits:
+    def limits(**options: Any) -> StopLimits:
         return plan_of(RllibSettings(env_path="game", **options)).limits
 
-    assert limits() == Limits(timesteps=1_000_000)
-    assert limits(time_seconds=3.0) == Limits(seconds=3.0)
-    assert limits(stop_mode="none", timesteps=96) == Limits()
-    assert limits(stop_mode="timesteps", timesteps=96, time_seconds=3.0) == Limits(timesteps=96)
-    assert limits(stop_mode="time_seconds", timesteps=96, time_seconds=3.0) == Limits(seconds=3.0)
-    assert limits(stop_mode="time_seconds", timesteps=96) == Limits(timesteps=96)
+    assert limits() == StopLimits(timesteps=1_000_000)
+    assert limits(time_seconds=3.0) == StopLimits(seconds=3.0)
+    assert limits(stop_mode="none", timesteps=96) == StopLimits()
+    assert limits(stop_mode="timesteps", timesteps=96, time_seconds=3.0) == StopLimits(timesteps=96)
+    assert limits(stop_mode="time_seconds", timesteps=96, time_seconds=3.0) == StopLimits(
+        seconds=3.0
+    )
+    assert limits(stop_mode="time_seconds", timesteps=96) == StopLimits(timesteps=96)
     (folder / "rllib_config.yaml").write_text("stop: {training_iteration: 2, time_total_s: 5}\n")
-    assert limits(timesteps=96) == Limits(timesteps=96, seconds=5, iterations=2)
+    assert limits(timesteps=96) == StopLimits(timesteps=96, seconds=5, iterations=2)

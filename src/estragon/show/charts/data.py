@@ -210,7 +210,7 @@ class Points(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Run:
+class RunData:
     """One training run, or a file of metrics alone."""
 
     place: Path
@@ -248,13 +248,13 @@ class Kind(NamedTuple):
     """Runs that differ by chance alone."""
 
     name: str
-    runs: tuple[Run, ...]
+    runs: tuple[RunData, ...]
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: Path) -> RunData:
     """The run in a folder: `metrics.csv`, and what else exists by now."""
     strength, cross_play = folder / "strength.csv", folder / "cross_play.json"
-    return Run(
+    return RunData(
         place=folder.absolute(),
         metrics=read_table(folder / "metrics.csv"),
         strength=read_table(strength, [STEPS]) if strength.exists() else None,
@@ -263,11 +263,11 @@ def read_run(folder: Path) -> Run:
     )
 
 
-def read_metrics(file: Path) -> Run:
+def read_metrics(file: Path) -> RunData:
     """A file of metrics alone."""
     whole = file.absolute()
     place = whole.parent if whole.name == "metrics.csv" else whole.with_suffix("")
-    return Run(place, read_table(file), None, None, _metadata(file.parent))
+    return RunData(place, read_table(file), None, None, _metadata(file.parent))
 
 
 def _metadata(folder: Path) -> dict[str, Any]:
@@ -275,7 +275,7 @@ def _metadata(folder: Path) -> dict[str, Any]:
     return read_json(path, dict[str, Any]) if path.is_file() else {}
 
 
-def common_axis(runs: Sequence[Run]) -> Axis:
+def common_axis(runs: Sequence[RunData]) -> Axis:
     """Steps where all runs count them, else episodes."""
     for axis in (STEPS, EPISODES):
         if all(axis.column in run.metrics.names for run in runs):
@@ -287,12 +287,12 @@ def common_axis(runs: Sequence[Run]) -> Axis:
     )
 
 
-def group_runs(runs: Sequence[Run]) -> list[Kind]:
+def group_runs(runs: Sequence[RunData]) -> list[Kind]:
     """Group the repeats of the same thing, in the order given."""
     for place, times in Counter(run.place for run in runs).items():
         if times > 1:
             raise UserError(f"{place} is given twice")
-    kinds: dict[str, list[Run]] = {}
+    kinds: dict[str, list[RunData]] = {}
     for run in runs:
         settings = _settings(run)
         key = json.dumps(settings, sort_keys=True) if "approach" in settings else str(run.place)
@@ -304,7 +304,7 @@ def group_runs(runs: Sequence[Run]) -> list[Kind]:
     return [Kind(n, tuple(repeats)) for n, repeats in zip(names, kinds.values(), strict=True)]
 
 
-def _name_among(run: Run, runs: Sequence[Run]) -> str:
+def _name_among(run: RunData, runs: Sequence[RunData]) -> str:
     """A kind's approach, and the settings in which it differs from others of that approach."""
     alike = [other for other in runs if other.about.get("approach") == run.about.get("approach")]
     if "approach" not in run.about:
@@ -316,7 +316,7 @@ def _name_among(run: Run, runs: Sequence[Run]) -> str:
     return ", ".join([str(run.about["approach"]), *(f"{key} {own[key]}" for key in keys)])
 
 
-def _settings(run: Run) -> dict[str, Any]:
+def _settings(run: RunData) -> dict[str, Any]:
     """What a run was asked to do; nested settings are flattened."""
     settings: dict[str, Any] = {}
     for key, value in run.about.items():

@@ -6,7 +6,7 @@ import numpy as np
 
 from estragon.show.canvas import ROLE_COLOURS
 from estragon.show.charts.chart import COLOURS, Chart, Line, Panel
-from estragon.show.charts.data import STEPS, Axis, Run
+from estragon.show.charts.data import STEPS, Axis, RunData
 from estragon.show.charts.figure import FAINT, INK
 
 PAIRINGS = {
@@ -23,7 +23,7 @@ LOSSES = {
 }
 
 
-def all_charts(runs: Sequence[Run], axis: Axis) -> list[Chart]:
+def all_charts(runs: Sequence[RunData], axis: Axis) -> list[Chart]:
     """Every chart of numbers, whether or not these runs have the numbers for it."""
     return [
         *_strength_charts(runs, axis),
@@ -34,7 +34,7 @@ def all_charts(runs: Sequence[Run], axis: Axis) -> list[Chart]:
     ]
 
 
-def _strength_charts(runs: Sequence[Run], axis: Axis) -> list[Chart]:
+def _strength_charts(runs: Sequence[RunData], axis: Axis) -> list[Chart]:
     """Reward, length and wins: in training, and once all runs were tested, against the bots."""
     tested = axis is STEPS and all(run.strength is not None for run in runs)
 
@@ -105,7 +105,7 @@ def _strength_charts(runs: Sequence[Run], axis: Axis) -> list[Chart]:
     ]
 
 
-def _elo_chart(runs: Sequence[Run]) -> Chart:
+def _elo_chart(runs: Sequence[RunData]) -> Chart:
     """The rating of each role's policies, stage by stage."""
     matches = sorted({run.cross_play.episodes for run in runs if run.cross_play is not None})
     lines = tuple(Line("elo", role, role, colour) for role, colour in ROLE_COLOURS.items())
@@ -119,7 +119,7 @@ def _elo_chart(runs: Sequence[Run]) -> Chart:
     )
 
 
-def _reward_terms_chart(runs: Sequence[Run]) -> Chart:
+def _reward_terms_chart(runs: Sequence[RunData]) -> Chart:
     """What each role's reward consists of: the terms that are not always zero."""
     terms = {role: _terms_in_use(runs, f"{role}_term_") for role in ROLE_COLOURS}
     every = dict.fromkeys(term for role in ROLE_COLOURS for term in terms[role])
@@ -145,7 +145,7 @@ def _reward_terms_chart(runs: Sequence[Run]) -> Chart:
     )
 
 
-def _terms_in_use(runs: Sequence[Run], prefix: str) -> list[str]:
+def _terms_in_use(runs: Sequence[RunData], prefix: str) -> list[str]:
     columns = [name for run in runs for name in run.metrics.names if name.startswith(prefix)]
     return [
         name.removeprefix(prefix)

@@ -9,7 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from estragon.show.canvas import HIDER, SEEKER
 from estragon.show.charts.chart import check_kinds, draw_chart
-from estragon.show.charts.data import CrossPlay, Run, common_axis, group_runs, read_run
+from estragon.show.charts.data import CrossPlay, RunData, common_axis, group_runs, read_run
 from estragon.show.charts.definitions import all_charts
 from estragon.show.charts.figure import FAINT, INK, ChartFigure, encode_figure, new_figure
 from estragon.show.charts.occupancy import draw_occupancy, occupancy_of_logs, occupancy_of_run
@@ -43,7 +43,7 @@ def draw_charts(run: Path, charts: Path) -> list[Path]:
     return [write_figure(charts / name, figure) for name, figure in figures.items()]
 
 
-def draw_numbers(runs: Sequence[Run]) -> Figures:
+def draw_numbers(runs: Sequence[RunData]) -> Figures:
     """The charts of numbers; with several runs, all of them in each chart."""
     kinds, axis = group_runs(runs), common_axis(runs)
     check_kinds(kinds)
@@ -60,7 +60,7 @@ def draw_numbers(runs: Sequence[Run]) -> Figures:
     return Figures(drawn, missing)
 
 
-def draw_run_places(runs: Sequence[Run]) -> Figures:
+def draw_run_places(runs: Sequence[RunData]) -> Figures:
     """The chart of where a run's newest policies spend their time, playing each other."""
     if len(runs) > 1:
         return Figures({}, {PLACES: "it shows one run at a time"})

@@ -43,7 +43,7 @@ REPLAY = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Algorithm:
+class RllibAlgorithm:
     """One of them."""
 
     name: str
@@ -62,7 +62,7 @@ class Algorithm:
 ALGORITHMS = {
     each.name: each
     for each in (
-        Algorithm(
+        RllibAlgorithm(
             "ppo",
             PPOConfig,
             COMMON
@@ -82,25 +82,25 @@ ALGORITHMS = {
                 "grad_clip": 0.5,
             },
         ),
-        Algorithm(
+        RllibAlgorithm(
             "appo",
             APPOConfig,
             COMMON | {"lambda_", "clip_param", "entropy_coeff", "vf_loss_coeff"},
             FREQUENT | {"num_learners": 0},
         ),
-        Algorithm(
+        RllibAlgorithm(
             "impala",
             IMPALAConfig,
             COMMON | {"entropy_coeff", "vf_loss_coeff"},
             FREQUENT | {"num_learners": 0},
         ),
-        Algorithm("dqn", DQNConfig, COMMON, REPLAY),
-        Algorithm("sac", SACConfig, COMMON, REPLAY),
+        RllibAlgorithm("dqn", DQNConfig, COMMON, REPLAY),
+        RllibAlgorithm("sac", SACConfig, COMMON, REPLAY),
     )
 }
 
 
-def algorithm_of(name: str) -> Algorithm:
+def algorithm_of(name: str) -> RllibAlgorithm:
     """By name."""
     if name not in ALGORITHMS:
         raise UserError(f"no algorithm {name}; choose one of {', '.join(ALGORITHMS)}")
@@ -109,7 +109,7 @@ def algorithm_of(name: str) -> Algorithm:
 
 def build(
     plan: "Plan", roles: dict[str, Role], game: dict[str, Any]
-) -> ray.rllib.algorithms.algorithm.Algorithm:
+) -> ray.rllib.algorithms.algorithm.RllibAlgorithm:
     """Start env runners with their games, and create the learner."""
     config = config_of(plan, roles, game)
     try:
@@ -164,7 +164,7 @@ def config_of(plan: "Plan", roles: dict[str, Role], game: dict[str, Any]) -> Alg
 
 
 def config_of_policies(
-    algorithm: Algorithm,
+    algorithm: RllibAlgorithm,
     settings: dict[str, Any],
     policy_spaces: Mapping[str, tuple[spaces.Space[Any], spaces.Space[Any]]],
     models: dict[str, dict[str, Any]],

@@ -9,7 +9,7 @@ from typing import Any
 from estragon.envs.launch import Launch
 from estragon.envs.pettingzoo_env import policy_of
 from estragon.support.errors import UserError
-from estragon.trainers.rllib.algorithms import Algorithm, algorithm_of
+from estragon.trainers.rllib.algorithms import RllibAlgorithm, algorithm_of
 from estragon.trainers.rllib.checkpoint import Checkpoint
 from estragon.trainers.rllib.config_file import (
     OLD_NAMES,
@@ -18,7 +18,7 @@ from estragon.trainers.rllib.config_file import (
     read_config_file,
 )
 from estragon.trainers.rllib.settings import RllibSettings
-from estragon.trainers.run import Limits
+from estragon.trainers.run import StopLimits
 
 STEPS, RUNNERS, CHECKPOINT_EVERY = 1_000_000, 2, 20
 LAYERS = (64, 64)
@@ -29,13 +29,13 @@ class Plan:
     """A run before it starts."""
 
     options: RllibSettings
-    algorithm: Algorithm
+    algorithm: RllibAlgorithm
     source: Checkpoint | None
     """The checkpoint to resume."""
     game: dict[str, Any]
     """Options of the environment."""
     runners: int
-    limits: Limits
+    limits: StopLimits
     name: str
     seed: int
     checkpoint_every: int
@@ -140,23 +140,23 @@ def _game(options: RllibSettings, file: FileConfig) -> dict[str, Any]:
     return {key: value for key, value in game.items() if value is not None}
 
 
-def _limits(options: RllibSettings, file: FileConfig) -> Limits:
+def _limits(options: RllibSettings, file: FileConfig) -> StopLimits:
     """The stop mode decides if there is one; otherwise every limit that is given."""
     steps = _first(options.timesteps, file.stop.get("timesteps"), None)
     seconds = _first(options.time_seconds, file.stop.get("seconds"), None)
     iterations, reward = file.stop.get("iterations"), file.stop.get("reward")
     match options.stop_mode:
         case "none":
-            return Limits()
+            return StopLimits()
         case "time_seconds" if seconds is not None:
-            return Limits(seconds=seconds, reward=reward)
+            return StopLimits(seconds=seconds, reward=reward)
         case "time_seconds" | "timesteps":
             if options.stop_mode == "time_seconds":
                 print("stop_mode time_seconds: no time given, using --timesteps", file=sys.stderr)
-            return Limits(timesteps=int(steps or STEPS), reward=reward)
+            return StopLimits(timesteps=int(steps or STEPS), reward=reward)
     if steps is None and seconds is None and iterations is None:
         steps = STEPS
-    return Limits(
+    return StopLimits(
         None if steps is None else int(steps),
         seconds,
         None if iterations is None else int(iterations),
@@ -165,7 +165,7 @@ def _limits(options: RllibSettings, file: FileConfig) -> Limits:
 
 
 def _hyperparameters(
-    options: RllibSettings, algorithm: Algorithm, file: FileConfig, source: Checkpoint | None
+    options: RllibSettings, algorithm: RllibAlgorithm, file: FileConfig, source: Checkpoint | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings of the algorithm and of its networks."""
     given = options.hyperparameters.given()

@@ -35,7 +35,7 @@ CONTROLLER_NAMES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Hyperparameters(BaseHyperparameters):
+class RllibHyperparameters(BaseHyperparameters):
     """Those that controllers know; a YAML file may set everything that RLlib has."""
 
     train_batch_size: Annotated[int | None, WHOLE] = None
@@ -115,12 +115,12 @@ class RllibSettings(TrainerSettings):
     """Iterations between checkpoints; 0: only at the end."""
     onnx_export_path: Annotated[Path | None, PATH] = None
     """A folder in which to write every policy as <policy>.onnx at the end, for games."""
-    hyperparameters: tyro.conf.OmitArgPrefixes[Hyperparameters] = dataclasses.field(
-        default_factory=Hyperparameters
+    hyperparameters: tyro.conf.OmitArgPrefixes[RllibHyperparameters] = dataclasses.field(
+        default_factory=RllibHyperparameters
     )
 
     CONTROLLER_PREFIX: ClassVar[str] = "rllib_"
-    HYPERPARAMETERS: ClassVar[type[BaseHyperparameters]] = Hyperparameters
+    HYPERPARAMETERS: ClassVar[type[BaseHyperparameters]] = RllibHyperparameters
     RANGES: ClassVar[Ranges] = TrainerSettings.RANGES | {
         "time_seconds": (0.0, None),
         "num_workers": (0, MAX_PARALLEL),

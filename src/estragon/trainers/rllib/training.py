@@ -65,7 +65,7 @@ def train(plan: Plan) -> int:
             roles = find_roles(plan)
             with ray_session(settings.address, plan.runners + SPARE_CPUS):
                 logs = folder.path / GAME_LOGS if settings.address is None else None
-                with contextlib.closing(Learner(plan, roles, logs)) as learner:
+                with contextlib.closing(RllibAdapter(plan, roles, logs)) as learner:
                     _print_start(learner, folder)
                     about = describe_run("rllib", settings, folder, {"ray": ray.__version__})
                     return Run(
@@ -103,7 +103,7 @@ def find_roles(plan: Plan) -> dict[str, Role]:
     return roles
 
 
-class Learner:
+class RllibAdapter:
     """An RLlib algorithm and its games; takes part in a `Run`."""
 
     resume_flag: ClassVar[str] = "--restore"
@@ -311,7 +311,7 @@ def _write_scalars(board: SummaryWriter, metric: dict[str, Any]) -> None:
                 board.add_scalar(f"{policy}/{key}", value, step)
 
 
-def _print_start(learner: Learner, folder: RunFolder) -> None:
+def _print_start(learner: RllibAdapter, folder: RunFolder) -> None:
     plan = learner.plan
     agents = sum(role.agents for role in learner.roles.values())
     resumed = f", resuming at {learner.counters.timesteps:,} steps" if plan.source else ""

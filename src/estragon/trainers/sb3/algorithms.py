@@ -19,7 +19,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.vec_transpose import VecTransposeImage
 
 from estragon.support.errors import UserError
-from estragon.trainers.sb3.settings import AlgorithmName, Hyperparameters, PolicyType
+from estragon.trainers.sb3.settings import AlgorithmName, PolicyType, Sb3Hyperparameters
 from estragon.trainers.spaces import describe, from_plain, has_images, is_image
 
 ANY = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)
@@ -40,7 +40,7 @@ ACTION_NOISE = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
-class Algorithm:
+class Sb3Algorithm:
     """An algorithm of SB3 or sb3-contrib."""
 
     name: AlgorithmName
@@ -68,7 +68,7 @@ class Algorithm:
         # Off-policy, it means something else: n-step returns.
         names -= {"n_steps"} if "buffer_size" in names else set()
         names |= {"lstm_hidden_size"} if self.name == "recurrent_ppo" else set()
-        return names & set(Hyperparameters.RANGES)
+        return names & set(Sb3Hyperparameters.RANGES)
 
     @property
     def is_off_policy(self) -> bool:
@@ -79,22 +79,22 @@ class Algorithm:
 SB3, CONTRIB = "stable_baselines3", "sb3_contrib"
 DISCRETE = (spaces.Discrete, spaces.MultiDiscrete)
 LSTM = "MultiInputLstmPolicy"
-ALGORITHMS: dict[str, Algorithm] = {
+ALGORITHMS: dict[str, Sb3Algorithm] = {
     each.name: each
     for each in (
-        Algorithm("ppo", SB3, "PPO", ANY, PPO_DEFAULTS),
-        Algorithm("a2c", SB3, "A2C", ANY),
-        Algorithm("sac", SB3, "SAC", (spaces.Box,)),
-        Algorithm("td3", SB3, "TD3", (spaces.Box,), needs_noise=True),
-        Algorithm("ddpg", SB3, "DDPG", (spaces.Box,), needs_noise=True),
-        Algorithm("dqn", SB3, "DQN", (spaces.Discrete,)),
-        Algorithm("recurrent_ppo", CONTRIB, "RecurrentPPO", ANY, PPO_DEFAULTS, LSTM),
-        Algorithm("maskable_ppo", CONTRIB, "MaskablePPO", DISCRETE, PPO_DEFAULTS),
+        Sb3Algorithm("ppo", SB3, "PPO", ANY, PPO_DEFAULTS),
+        Sb3Algorithm("a2c", SB3, "A2C", ANY),
+        Sb3Algorithm("sac", SB3, "SAC", (spaces.Box,)),
+        Sb3Algorithm("td3", SB3, "TD3", (spaces.Box,), needs_noise=True),
+        Sb3Algorithm("ddpg", SB3, "DDPG", (spaces.Box,), needs_noise=True),
+        Sb3Algorithm("dqn", SB3, "DQN", (spaces.Discrete,)),
+        Sb3Algorithm("recurrent_ppo", CONTRIB, "RecurrentPPO", ANY, PPO_DEFAULTS, LSTM),
+        Sb3Algorithm("maskable_ppo", CONTRIB, "MaskablePPO", DISCRETE, PPO_DEFAULTS),
     )
 }
 
 
-def choose(name: str | None, policy_type: PolicyType) -> Algorithm:
+def choose(name: str | None, policy_type: PolicyType) -> Sb3Algorithm:
     """The algorithm of this name; ppo with an lstm policy is recurrent_ppo."""
     if policy_type == "lstm" and name in (None, "ppo"):
         name = "recurrent_ppo"
@@ -107,7 +107,7 @@ def choose(name: str | None, policy_type: PolicyType) -> Algorithm:
 
 
 def check_spaces(
-    algorithm: Algorithm, observations: Any, actions: Any, policy_type: PolicyType
+    algorithm: Sb3Algorithm, observations: Any, actions: Any, policy_type: PolicyType
 ) -> None:
     """UserError if the algorithm or policy does not support the spaces of a game."""
     if not isinstance(actions, algorithm.action_spaces):
@@ -152,7 +152,7 @@ class ModelSpec(msgspec.Struct, frozen=True):
     format: int = 1
 
     @property
-    def algorithm(self) -> Algorithm:
+    def algorithm(self) -> Sb3Algorithm:
         """The algorithm."""
         return ALGORITHMS[self.algo]
 

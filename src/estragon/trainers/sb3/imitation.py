@@ -12,7 +12,7 @@ from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from estragon.support.errors import UserError
-from estragon.trainers.sb3.learner import Learner
+from estragon.trainers.sb3.learner import Sb3Adapter
 
 CLONABLE = ("ppo", "a2c", "maskable_ppo")
 BATCH = 64
@@ -82,7 +82,7 @@ def read_demos(
     )
 
 
-def clone(learner: Learner, demos: Demos, epochs: int, seed: int) -> str:
+def clone(learner: Sb3Adapter, demos: Demos, epochs: int, seed: int) -> str:
     """Train the policy on demonstrations; returns a summary."""
     policy = learner.model.policy
     if learner.algorithm.name not in CLONABLE or not isinstance(policy, ActorCriticPolicy):
@@ -120,7 +120,7 @@ def clone(learner: Learner, demos: Demos, epochs: int, seed: int) -> str:
     return f"{len(demos.ends)} episodes, {len(demos):,} steps, {epoch} epochs, loss {best:.3f}"
 
 
-def _tensors(learner: Learner, demos: Demos) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def _tensors(learner: Sb3Adapter, demos: Demos) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """What the policy sees: normalized, and images with channels first."""
     observations: Any = demos.observations
     if learner.normalizer is not None:

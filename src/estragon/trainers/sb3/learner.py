@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
 from estragon.support.errors import UserError
 from estragon.support.runs import RunFolder
 from estragon.trainers.run import Counters, Run
-from estragon.trainers.sb3.algorithms import Algorithm, ModelSpec, check_spaces
+from estragon.trainers.sb3.algorithms import ModelSpec, Sb3Algorithm, check_spaces
 from estragon.trainers.sb3.callback import RunCallback, quiet_logger
 from estragon.trainers.sb3.model_file import (
     Arrays,
@@ -40,11 +40,11 @@ class _StoppedError(Exception):
 
 
 @dataclasses.dataclass
-class Learner:
+class Sb3Adapter:
     """A model and its games; takes part in a `Run`."""
 
     settings: Sb3Settings
-    algorithm: Algorithm
+    algorithm: Sb3Algorithm
     model: BaseAlgorithm
     spec: ModelSpec | None
     """None for a model that Estragon did not make: how to build it again is unknown."""
@@ -62,7 +62,7 @@ class Learner:
         self.counters = Counters(timesteps=steps, env_steps=steps)
 
     @classmethod
-    def new(cls, settings: Sb3Settings, algorithm: Algorithm, games: VecMonitor) -> Self:
+    def new(cls, settings: Sb3Settings, algorithm: Sb3Algorithm, games: VecMonitor) -> Self:
         """An untrained model."""
         observations, actions = games.observation_space, games.action_space
         check_spaces(algorithm, observations, actions, settings.policy_type)

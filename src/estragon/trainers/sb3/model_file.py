@@ -28,7 +28,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from estragon.support.errors import UserError
 from estragon.support.files import check_archive, write_whole, writing_whole
-from estragon.trainers.sb3.algorithms import ALGORITHMS, Algorithm, ModelSpec
+from estragon.trainers.sb3.algorithms import ALGORITHMS, ModelSpec, Sb3Algorithm
 
 SPEC, NORMALIZATION = "estragon.json", "normalize.npz"
 READ = ("data", SPEC, NORMALIZATION)
@@ -81,7 +81,7 @@ class ModelFile:
             raise UserError(f"{self.path} was trained with {found}, not {asked}")
         if found not in ALGORITHMS:
             raise UserError(f"{self.path}: made by a newer Estragon, with {found}")
-        self.algorithm: Algorithm = ALGORITHMS[found]
+        self.algorithm: Sb3Algorithm = ALGORITHMS[found]
         if self.spec is None and not trust:
             raise UserError(
                 f"{self.path} was not made by Estragon: loading it runs code that is stored in it; "

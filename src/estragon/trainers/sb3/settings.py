@@ -29,7 +29,7 @@ PolicyType = Literal["mlp", "cnn", "lstm"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Hyperparameters(BaseHyperparameters):
+class Sb3Hyperparameters(BaseHyperparameters):
     """Hyperparameters of all algorithms; one that is not set has the algorithm's own default."""
 
     learning_rate: Annotated[float | None, NUMBER] = None
@@ -96,10 +96,10 @@ class Hyperparameters(BaseHyperparameters):
         "action_noise": (0, None),
     }
 
-    def over(self, other: Mapping[str, Any]) -> "Hyperparameters":
+    def over(self, other: Mapping[str, Any]) -> "Sb3Hyperparameters":
         """These, completed by others where they are not set."""
         known = {name: value for name, value in other.items() if name in self.RANGES}
-        return Hyperparameters(**known | self.given())
+        return Sb3Hyperparameters(**known | self.given())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,12 +141,12 @@ class Sb3Settings(TrainerSettings):
     """Decrease the learning rate linearly to 0."""
     normalize: bool = False
     """Normalize observations and rewards; a resumed model keeps what it was trained with."""
-    hyperparameters: tyro.conf.OmitArgPrefixes[Hyperparameters] = dataclasses.field(
-        default_factory=Hyperparameters
+    hyperparameters: tyro.conf.OmitArgPrefixes[Sb3Hyperparameters] = dataclasses.field(
+        default_factory=Sb3Hyperparameters
     )
 
     CONTROLLER_PREFIX: ClassVar[str] = "sb3_"
-    HYPERPARAMETERS: ClassVar[type[BaseHyperparameters]] = Hyperparameters
+    HYPERPARAMETERS: ClassVar[type[BaseHyperparameters]] = Sb3Hyperparameters
     RANGES: ClassVar[Ranges] = TrainerSettings.RANGES | {
         "n_parallel": (1, MAX_PARALLEL),
         "demo_rounds": (1, None),
@@ -197,8 +197,8 @@ class TuneSettings:
     """Seed of the trials."""
     device: Device = "auto"
     """As in `estragon train sb3`."""
-    hyperparameters: tyro.conf.OmitArgPrefixes[Hyperparameters] = dataclasses.field(
-        default_factory=Hyperparameters
+    hyperparameters: tyro.conf.OmitArgPrefixes[Sb3Hyperparameters] = dataclasses.field(
+        default_factory=Sb3Hyperparameters
     )
 
     def check(self) -> None:

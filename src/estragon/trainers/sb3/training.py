@@ -15,10 +15,10 @@ from estragon.support.runs import RunFolder
 from estragon.trainers import run as run_loop
 from estragon.trainers.controller import Controller
 from estragon.trainers.metrics import Episodes
-from estragon.trainers.run import GAME_LOGS, Limits, Run, describe_run, new_run_folder
+from estragon.trainers.run import GAME_LOGS, Run, StopLimits, describe_run, new_run_folder
 from estragon.trainers.sb3.algorithms import choose
 from estragon.trainers.sb3.imitation import clone, read_demos
-from estragon.trainers.sb3.learner import Learner, policy_names
+from estragon.trainers.sb3.learner import Sb3Adapter, policy_names
 from estragon.trainers.sb3.model_file import ModelFile
 from estragon.trainers.sb3.settings import Sb3Settings
 from estragon.trainers.settings import choose_device, use_one_thread
@@ -45,9 +45,9 @@ def train(settings: Sb3Settings) -> int:
         ) as games,
     ):
         if source is None:
-            learner = Learner.new(settings, algorithm, games)
+            learner = Sb3Adapter.new(settings, algorithm, games)
         else:
-            learner = Learner.resumed(settings, source, games)
+            learner = Sb3Adapter.resumed(settings, source, games)
         _print_start(learner, folder)
         if settings.demos is not None:
             sees: Any = games.observation_space
@@ -65,7 +65,7 @@ def train(settings: Sb3Settings) -> int:
             "observation_space": to_plain(games.observation_space),
             "action_space": to_plain(games.action_space),
         }
-        limits = Limits(timesteps=settings.timesteps)
+        limits = StopLimits(timesteps=settings.timesteps)
         return Run(learner, folder, controller, name, limits=limits, about=about).execute()
 
 
@@ -76,7 +76,7 @@ def play(settings: Sb3Settings, model_path: Path) -> int:
     controller.clear_stop()
     episodes = Episodes()
     with contextlib.closing(open_games(settings, None, source.steps)) as games:
-        learner = Learner.resumed(settings, source, games)
+        learner = Sb3Adapter.resumed(settings, source, games)
         if learner.normalizer is not None:
             learner.normalizer.training = False
         model: Any = learner.model
@@ -126,7 +126,7 @@ def open_games(settings: Sb3Settings, logs: Path | None, steps_before: int = 0) 
     )
 
 
-def _print_start(learner: Learner, folder: RunFolder) -> None:
+def _print_start(learner: Sb3Adapter, folder: RunFolder) -> None:
     settings, algorithm, model = learner.settings, learner.algorithm, learner.model
     if unused := sorted(set(settings.hyperparameters.given()) - algorithm.hyperparameters):
         print(f"not used by {algorithm.name}: {', '.join(unused)}", file=sys.stderr)

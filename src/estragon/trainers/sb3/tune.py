@@ -20,10 +20,10 @@ from estragon.support.interrupts import STOP_SIGNALS, StopRequest, deferred_inte
 from estragon.support.progress import Progress
 from estragon.trainers.controller import slug
 from estragon.trainers.metrics import Episodes
-from estragon.trainers.sb3.algorithms import Algorithm, choose
+from estragon.trainers.sb3.algorithms import Sb3Algorithm, choose
 from estragon.trainers.sb3.callback import quiet_logger
-from estragon.trainers.sb3.learner import Learner
-from estragon.trainers.sb3.settings import Hyperparameters, TuneSettings
+from estragon.trainers.sb3.learner import Sb3Adapter
+from estragon.trainers.sb3.settings import Sb3Hyperparameters, TuneSettings
 from estragon.trainers.sb3.training import open_games
 from estragon.trainers.settings import use_one_thread
 
@@ -107,7 +107,7 @@ def _objective(
     options = dataclasses.replace(
         settings.as_training(), hyperparameters=suggested, seed=settings.seed + trial.number
     )
-    learner = Learner.new(options, algorithm, games)
+    learner = Sb3Adapter.new(options, algorithm, games)
     learner.model.set_logger(quiet_logger(None))
     pruning = _Pruning(trial, settings, request)
     try:
@@ -121,7 +121,9 @@ def _objective(
     return pruning.reward
 
 
-def _suggest(trial: optuna.Trial, algorithm: Algorithm, given: Hyperparameters) -> Hyperparameters:
+def _suggest(
+    trial: optuna.Trial, algorithm: Sb3Algorithm, given: Sb3Hyperparameters
+) -> Sb3Hyperparameters:
     """Hyperparameters for a trial; those that are given stay."""
     fixed = given.given()
     suggested: dict[str, float] = {}
@@ -134,7 +136,7 @@ def _suggest(trial: optuna.Trial, algorithm: Algorithm, given: Hyperparameters) 
                 suggested[name] = trial.suggest_float(name, low, high, log=scale == LOG)
             case _:
                 suggested[name] = trial.suggest_categorical(name, values)
-    return Hyperparameters(**suggested | fixed)
+    return Sb3Hyperparameters(**suggested | fixed)
 
 
 class _Pruning(BaseCallback):

@@ -43,6 +43,13 @@ def opened(rules: Rules) -> GodotArenas:
     return GodotArenas(ARENAS, rules=rules, layouts=layouts, seed=10)
 
 
+def every_term(rules: Rules) -> Rules:
+    """The same rules without a weight of 0, so that both engines have to compute every term."""
+    weights = {name: value or 0.25 for name, value in rules.reward_profiles[rules.rewards].items()}
+    profiles = rules.reward_profiles | {rules.rewards: weights}
+    return msgspec.structs.replace(rules, reward_profiles=profiles)
+
+
 def compared(
     godot: GodotArenas, episodes: int = ARENAS, embedded: type[Arenas] = Arenas
 ) -> list[dict[str, Any]]:
@@ -65,8 +72,7 @@ def played(request: pytest.FixtureRequest, godot: GodotArenas) -> dict[str, list
         found = compared(godot, 2 * ARENAS)
         assert {record["outcome"] for record in found} == {"tag", "timeout"}
     else:
-        rules = load_rules(rules="transfer", rewards="classic")
-        with opened(rules) as other:
+        with opened(every_term(load_rules(rules="transfer", rewards="classic"))) as other:
             found = compared(other, 2 * ARENAS)
     records: dict[str, list[dict[str, Any]]] = {}
     for record in found:

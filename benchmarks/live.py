@@ -20,8 +20,8 @@ from estragon.godot.project import import_project
 from estragon.judge.bench import Figure
 from estragon.live.batcher import Actors, RandomActor
 from estragon.live.learning import learning_actors
+from estragon.live.live_session import SWITCH_SEC
 from estragon.live.server import LiveServer
-from estragon.live.session import SWITCH_SEC
 from estragon.live.source import CPU, FOREVER_SEC, LIVE_CONFIG, LiveSource
 from estragon.selfplay.config import LEAGUE, Task
 from estragon.selfplay.trainer import Trainer

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from estragon.judge.bench import Figure
-from estragon.onnx.engines import GodotRuntime, OnnxRuntime
+from estragon.onnx.compare import GodotRuntime, OnnxRuntime
 
 BATCHES = (1, 32)
 SMALL = (84, 64, 64, 3)

@@ -13,7 +13,7 @@ from estragon.godot.display import has_display, require_xvfb
 from estragon.godot.find import require_godot
 
 if TYPE_CHECKING:
-    from estragon.onnx.engines import GodotRuntime, OnnxRuntime
+    from estragon.onnx.compare import GodotRuntime, OnnxRuntime
 
 # The same examples in every run: a fuzz test that fails, fails for everybody.
 # Machines may be busy: how long it takes says nothing about what is tested.
@@ -56,7 +56,7 @@ def godot() -> Path:
 @pytest.fixture(scope="session")
 def godot_runtime(godot: Path) -> "Iterator[GodotRuntime]":
     """One Godot process that runs the ONNX models of all tests."""
-    from estragon.onnx.engines import GodotRuntime
+    from estragon.onnx.compare import GodotRuntime
 
     with GodotRuntime() as engine:
         yield engine
@@ -65,7 +65,7 @@ def godot_runtime(godot: Path) -> "Iterator[GodotRuntime]":
 @pytest.fixture(scope="session")
 def onnx_runtime() -> "OnnxRuntime":
     """The other engine of ONNX models."""
-    from estragon.onnx.engines import OnnxRuntime
+    from estragon.onnx.compare import OnnxRuntime
 
     return OnnxRuntime()
 

@@ -12,7 +12,7 @@ from PIL import Image
 from estragon.cli import main
 from estragon.show.film_renderers import GODOT_SIZE, TOP_DOWN_SIZE
 from estragon.show.godot_frames import HOLD_SEC
-from estragon.show.paths_picture import SIZE
+from estragon.show.top_down import SIZE
 from estragon.show.trajectory_reader import read_trajectory
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import save_policies

@@ -10,7 +10,7 @@ import pytest
 
 from estragon.cli import main
 from estragon.commands.play import level_names
-from estragon.onnx.engines import GodotRuntime
+from estragon.onnx.compare import GodotRuntime
 from estragon.onnx.tag_export import LEVELS, MANIFEST
 from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.evaluation import StageEvaluator

@@ -11,8 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from estragon.cli import main
-from estragon.onnx.compare import random_inputs
-from estragon.onnx.engines import GodotRuntime, Port
+from estragon.onnx.compare import GodotRuntime, Port, random_inputs
 from tests.onnx.networks import export
 
 

@@ -12,7 +12,7 @@ from estragon.cli import main
 from estragon.envs.gymnasium_env import GodotEnv
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
-from estragon.onnx.engines import OnnxRuntime
+from estragon.onnx.compare import OnnxRuntime
 from estragon.support import paths
 from tests.godot.addon import models
 

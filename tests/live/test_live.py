@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from estragon.cli import main
-from estragon.live.session import ROUND_COLUMNS
+from estragon.live.live_session import ROUND_COLUMNS
 from estragon.selfplay.checkpoint import TagRun
 from estragon.selfplay.metrics import CONTRACT
 from estragon.tag.policy_files import load_policies

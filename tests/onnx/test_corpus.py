@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
-from estragon.onnx.engines import GodotRuntime, OnnxRuntime
+from estragon.onnx.compare import GodotRuntime, OnnxRuntime
 from estragon.support.errors import UserError
 from tests.onnx.corpus import corpus
 from tests.onnx.corpus.cases import OPSETS, Case

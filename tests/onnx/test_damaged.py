@@ -11,8 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from estragon.godot.process import GodotError
-from estragon.onnx.compare import random_inputs
-from estragon.onnx.engines import GodotRuntime
+from estragon.onnx.compare import GodotRuntime, random_inputs
 from estragon.support.errors import UserError
 from tests.onnx.corpus import corpus
 from tests.onnx.corpus.cases import wrap

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from estragon.onnx.engines import GodotRuntime, OnnxRuntime
+from estragon.onnx.compare import GodotRuntime, OnnxRuntime
 from tests.onnx.networks import Gru, export
 
 PROBE = "res://tests/onnx_probe.gd"

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estragon.onnx.compare import compare
-from estragon.onnx.engines import GodotRuntime, OnnxRuntime
+from estragon.onnx.compare import GodotRuntime, OnnxRuntime, compare
 from tests.onnx.corpus.cases import single
 from tests.onnx.networks import NETWORKS, export
 from tests.prove import Recorder

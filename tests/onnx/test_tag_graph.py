@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from estragon.onnx.engines import Engine, GodotRuntime, OnnxRuntime
+from estragon.onnx.compare import Engine, GodotRuntime, OnnxRuntime
 from estragon.onnx.tag_export import check_model, sample_observations
 from estragon.onnx.tag_graph import OPSET, tag_model
 from estragon.support.errors import UserError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from estragon.selfplay.config import RoleChoice
-from estragon.selfplay.display import print_results
+from estragon.selfplay.console import print_results
 from estragon.selfplay.evaluation import StageEvaluator
 from estragon.selfplay.session import Session, start_session
 from estragon.selfplay.trainer import Threads

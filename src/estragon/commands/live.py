@@ -62,8 +62,8 @@ class LiveCommand:
 
     def run(self) -> int:
         """Serve, play and learn; collect the logs."""
-        from estragon.live.session import plan_rounds, train_live
-        from estragon.selfplay.display import print_results
+        from estragon.live.live_session import plan_rounds, train_live
+        from estragon.selfplay.console import print_results
         from estragon.show.film import draw_results
 
         if self.arenas < 1:
@@ -98,7 +98,7 @@ class LiveCommand:
             print(f"logs, metrics and policies are in {folder}", file=sys.stderr)
 
     def _session(self, seconds: float, stack: contextlib.ExitStack) -> "Session":
-        from estragon.live.session import update_size
+        from estragon.live.live_session import update_size
         from estragon.live.source import APPROACH, LiveSource, start_live_session
         from estragon.selfplay.checkpoint import TagRun
         from estragon.selfplay.config import LEAGUE, Task

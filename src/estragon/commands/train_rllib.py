@@ -16,8 +16,7 @@ class TrainRllibCommand(RllibSettings):
     def run(self) -> int:
         """Train, or play."""
         self.check()
-        from estragon.trainers.rllib.inference import play
         from estragon.trainers.rllib.plan import plan_of
-        from estragon.trainers.rllib.training import train
+        from estragon.trainers.rllib.training import play, train
 
         return (play if self.inference else train)(plan_of(self))

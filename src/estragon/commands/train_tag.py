@@ -67,7 +67,7 @@ class TrainTagCommand:
 
     def run(self) -> int:
         """Train, evaluate, draw, film, and print the results."""
-        from estragon.selfplay.display import Display, print_results
+        from estragon.selfplay.console import Display, print_results
         from estragon.show.film import draw_results
 
         with contextlib.ExitStack() as alone:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estragon import __version__
-from estragon.onnx.engines import Engine, GodotRuntime, OnnxRuntime
+from estragon.onnx.compare import Engine, GodotRuntime, OnnxRuntime
 from estragon.onnx.tag_graph import tag_model
 from estragon.selfplay.checkpoint import StageRecord, TagRun
 from estragon.selfplay.config import Task

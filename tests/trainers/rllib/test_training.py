@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from estragon.trainers.rllib.algorithms import algorithm_of, config_of_policies, model_config
-from estragon.trainers.rllib.config_file import (
+from estragon.trainers.rllib.plan import plan_of
+from estragon.trainers.rllib.settings import (
     CodeMapping,
     FileConfig,
+    RllibSettings,
     TableMapping,
     read_config_file,
 )
-from estragon.trainers.rllib.plan import plan_of
-from estragon.trainers.rllib.settings import RllibSettings
 from estragon.trainers.run import StopLimits
 from tests.trainers.conftest import Game
 from tests.trainers.rllib.cluster import free_port

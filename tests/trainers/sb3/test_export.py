@@ -11,8 +11,8 @@ from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from estragon.cli import main
+from estragon.onnx.compare import GodotRuntime, OnnxRuntime
 from estragon.onnx.compare import compare as engines_compare
-from estragon.onnx.engines import GodotRuntime, OnnxRuntime
 from estragon.support.errors import UserError
 from estragon.trainers.sb3.algorithms import ALGORITHMS, ModelSpec
 from estragon.trainers.sb3.export import ExportedPolicy, compare, export

@@ -23,8 +23,8 @@ from ray.tune.registry import register_env
 
 from estragon.envs.pettingzoo_env import policy_of
 from estragon.support.errors import UserError
-from estragon.trainers.rllib.config_file import OLD_NAMES
 from estragon.trainers.rllib.env import GameRunner, Role, flat_space, make_env
+from estragon.trainers.rllib.settings import OLD_NAMES
 from estragon.trainers.spaces import describe
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from estragon.support.errors import UserError
 from estragon.support.files import write_whole
 from estragon.trainers.rllib.checkpoint import Checkpoint
 from estragon.trainers.rllib.env import flatten
-from estragon.trainers.rllib.inference import TrainedPolicy, load_policies
+from estragon.trainers.rllib.training import TrainedPolicy, load_policies
 from estragon.trainers.spaces import is_image
 
 SEQ_LENS = "seq_lens"

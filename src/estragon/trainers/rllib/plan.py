@@ -11,16 +11,16 @@ from estragon.envs.pettingzoo_env import policy_of
 from estragon.support.errors import UserError
 from estragon.trainers.rllib.algorithms import RllibAlgorithm, algorithm_of
 from estragon.trainers.rllib.checkpoint import Checkpoint
-from estragon.trainers.rllib.config_file import (
+from estragon.trainers.rllib.settings import (
     OLD_NAMES,
     FileConfig,
     PolicyMapping,
+    RllibSettings,
     read_config_file,
 )
-from estragon.trainers.rllib.settings import RllibSettings
 from estragon.trainers.run import StopLimits
 
-STEPS, RUNNERS, CHECKPOINT_EVERY = 1_000_000, 2, 20
+DEFAULT_STEPS, RUNNERS, CHECKPOINT_EVERY = 1_000_000, 2, 20
 LAYERS = (64, 64)
 
 
@@ -153,9 +153,9 @@ def _limits(options: RllibSettings, file: FileConfig) -> StopLimits:
         case "time_seconds" | "timesteps":
             if options.stop_mode == "time_seconds":
                 print("stop_mode time_seconds: no time given, using --timesteps", file=sys.stderr)
-            return StopLimits(timesteps=int(steps or STEPS), reward=reward)
+            return StopLimits(timesteps=int(steps or DEFAULT_STEPS), reward=reward)
     if steps is None and seconds is None and iterations is None:
-        steps = STEPS
+        steps = DEFAULT_STEPS
     return StopLimits(
         None if steps is None else int(steps),
         seconds,

@@ -1,11 +1,17 @@
 """Options of training with RLlib; imports nothing heavy, so that `--help` is quick."""
 
 import dataclasses
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
+from estragon.envs.launch import Launch
 from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable
 from estragon.support.options import optional
@@ -143,3 +149,216 @@ class RllibSettings(TrainerSettings):
             raise UserError("--inference needs a checkpoint; give --restore")
         if self.onnx_export_path is not None:
             ensure_writable(self.onnx_export_path / "policy.onnx")
+
+
+DEFAULT_PATH = Path("rllib_config.yaml")
+TOP_KEYS = {"algorithm", "stop", "config", "checkpoint_frequency", "env_is_multiagent"}
+OLD_NAMES = {
+    "lambda": "lambda_",
+    "num_sgd_iter": "num_epochs",
+    "sgd_minibatch_size": "minibatch_size",
+    "train_batch_size": "train_batch_size_per_learner",
+    "num_workers": "num_env_runners",
+    "num_rollout_workers": "num_env_runners",
+    "num_cpus_per_worker": "num_cpus_per_env_runner",
+    "num_gpus_per_worker": "num_gpus_per_env_runner",
+    "recreate_failed_workers": "restart_failed_env_runners",
+}
+"""The name in older versions of RLlib → the current one."""
+IGNORED = (
+    {"clip_actions", "create_env_on_driver", "disable_env_checking", "env", "env_is_multiagent"}
+    | {"framework", "horizon", "log_level", "no_done_at_end", "num_envs_per_env_runner"}
+    | {"num_envs_per_worker", "num_gpus", "observation_filter", "simple_optimizer", "soft_horizon"}
+)
+"""Settings of older versions that have no meaning now, or only one possible value."""
+ENV_KEYS = {field.name for field in dataclasses.fields(Launch)} | {"key"}
+ENV_KEYS -= {"draws", "log_folder", "n_parallel"}
+MULTIAGENT_KEYS = {"policies", "policy_mapping_fn", "policies_to_train", "count_steps_by"}
+STOPS = {
+    "time_total_s": "seconds",
+    "time_seconds": "seconds",
+    "timesteps_total": "timesteps",
+    "timesteps": "timesteps",
+    "num_env_steps_sampled_lifetime": "timesteps",
+    "training_iteration": "iterations",
+    "episode_reward_mean": "reward",
+}
+NUMBER = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+"""YAML reads 3e-4 as a string."""
+PolicyMapping = Callable[..., str]
+"""Agent → policy; also takes RLlib's `episode`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FileConfig:
+    """What a file sets; None or empty where it does not."""
+
+    algorithm: str | None = None
+    game: dict[str, Any] = dataclasses.field(default_factory=dict)
+    stop: dict[str, float] = dataclasses.field(default_factory=dict)
+    checkpoint_frequency: int | None = None
+    policies: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    """By name, its own settings."""
+    mapping: PolicyMapping | None = None
+    to_train: tuple[str, ...] | None = None
+    model: dict[str, Any] = dataclasses.field(default_factory=dict)
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """By RLlib's current names."""
+
+
+class TableMapping:
+    """A table from an agent, or the game's name of its policy, to a policy."""
+
+    def __init__(self, table: dict[str, str]) -> None:
+        """Keep the table."""
+        self._table = table
+
+    def __call__(self, agent_id: str, *_: Any, **__: Any) -> str:
+        """The policy of an agent; one that is not in the table keeps the game's."""
+        from estragon.envs.pettingzoo_env import policy_of
+
+        in_game = policy_of(agent_id)
+        return self._table.get(agent_id, self._table.get(in_game, in_game))
+
+
+class CodeMapping:
+    """The user's function as source code, which every process compiles for itself."""
+
+    def __init__(self, code: str, where: str) -> None:
+        """Compile it once, to report errors now."""
+        self._code, self._where = code, where
+        self._function  # noqa: B018
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """Pickle the code, not the function."""
+        return CodeMapping, (self._code, self._where)
+
+    def __call__(self, agent_id: str, episode: Any = None, *_: Any, **__: Any) -> str:
+        """What the function returns for an agent."""
+        known = inspect.signature(self._function).parameters
+        more = {"episode": episode, "worker": None}
+        return str(self._function(agent_id, **{key: more[key] for key in more if key in known}))
+
+    @functools.cached_property
+    def _function(self) -> Callable[..., Any]:
+        names: dict[str, Any] = {}
+        try:
+            exec(compile(self._code, self._where, "exec"), names)  # noqa: S102 - the user's own
+        except Exception as error:
+            raise UserError(f"{self._where}: policy_mapping_fn: {error}") from error
+        function = names.get("policy_mapping_fn")
+        if not callable(function):
+            raise UserError(f"{self._where}: expected def policy_mapping_fn(agent_id, …)")
+        return function  # type: ignore[no-any-return]
+
+
+def read_config_file(path: Path | None) -> FileConfig:
+    """Read a file, by default rllib_config.yaml if it exists."""
+    import yaml
+
+    if path is None and not DEFAULT_PATH.exists():
+        return FileConfig()
+    path = path or DEFAULT_PATH
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    return _File(path).read(found)
+
+
+class _File:
+    """Reads the parts of one file; errors name the file and the part."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, found: Any) -> FileConfig:
+        everything = self._table({} if found is None else found, "")
+        top = {key: value for key, value in everything.items() if key in TOP_KEYS}
+        config = self._table(top.get("config"), "config")
+        flat = {key: value for key, value in everything.items() if key not in TOP_KEYS}
+        if config and flat:
+            raise self._error(f"{', '.join(sorted(flat))}: put it under config, as the rest is")
+        # Controllers of older versions write env_is_multiagent beside the settings.
+        rest = config or flat | {key: top[key] for key in top if key in IGNORED}
+        if ignored := sorted((IGNORED & set(rest)) - {"env", "framework"}):
+            print(
+                f"{self._path}: settings of an older RLlib, not used: {', '.join(ignored)}",
+                file=sys.stderr,
+            )
+        if rest.get("framework", "torch") not in ("torch", None):
+            raise self._error(f"framework: expected torch, got {rest['framework']}")
+        every = top.get("checkpoint_frequency", rest.get("checkpoint_frequency"))
+        if every is not None and (not isinstance(every, int) or every < 0):
+            raise self._error(f"checkpoint_frequency: expected iterations, got {every}")
+        game = self._table(rest.get("env_config"), "env_config")
+        if unknown := sorted(set(game) - ENV_KEYS):
+            known = ", ".join(sorted(ENV_KEYS))
+            raise self._error(f"env_config: unknown {', '.join(unknown)}; expected {known}")
+        several = self._table(rest.get("multiagent"), "multiagent")
+        if unknown := sorted(set(several) - MULTIAGENT_KEYS):
+            raise self._error(f"multiagent: unknown {', '.join(unknown)}")
+        policies = self._policies(several.get("policies") or {})
+        algorithm = top.get("algorithm")
+        read = {"multiagent", "env_config", "model", "checkpoint_frequency"} | IGNORED
+        return FileConfig(
+            algorithm=None if algorithm is None else str(algorithm).lower(),
+            game=game,
+            stop=self._stop(self._table(top.get("stop"), "stop")),
+            checkpoint_frequency=every,
+            policies=policies,
+            mapping=self._mapping(several.get("policy_mapping_fn")),
+            to_train=self._to_train(several.get("policies_to_train"), policies),
+            model=self._table(rest.get("model"), "model"),
+            settings={OLD_NAMES.get(key, key): rest[key] for key in rest if key not in read},
+        )
+
+    def _policies(self, found: Any) -> dict[str, dict[str, Any]]:
+        named = dict.fromkeys(found) if isinstance(found, list) else self._table(found, "policies")
+        return {name: self._table(own, f"policies.{name}") for name, own in named.items()}
+
+    def _to_train(self, found: Any, policies: dict[str, Any]) -> tuple[str, ...] | None:
+        if found is None:
+            return None
+        names = tuple(found if isinstance(found, list) else [found])
+        if policies and (unknown := sorted(set(names) - set(policies))):
+            raise self._error(f"policies_to_train: no policy {', '.join(unknown)}")
+        return names
+
+    def _mapping(self, found: Any) -> PolicyMapping | None:
+        if isinstance(found, dict):
+            return TableMapping({str(key): str(value) for key, value in found.items()})
+        if isinstance(found, str):
+            notice = f"{self._path}: running the code of its policy_mapping_fn"
+            print(notice, file=sys.stderr, flush=True)
+            return CodeMapping(found, str(self._path))
+        if found is not None:
+            raise self._error("policy_mapping_fn: expected a table or a function")
+        return None
+
+    def _stop(self, found: dict[str, Any]) -> dict[str, float]:
+        stop: dict[str, float] = {}
+        for key, value in found.items():
+            name = STOPS.get(key.rpartition("/")[2])
+            if name is None:
+                raise self._error(f"stop: unknown {key}; expected {', '.join(STOPS)}")
+            if not isinstance(value, int | float):
+                raise self._error(f"stop: {key}: expected a number, got {value}")
+            stop[name] = value
+        return stop
+
+    def _table(self, found: Any, where: str) -> dict[str, Any]:
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            kind = type(found).__name__
+            raise self._error(f"{where}: expected names and values, got {kind}".lstrip(": "))
+        return {
+            str(key): float(value) if isinstance(value, str) and NUMBER.fullmatch(value) else value
+            for key, value in found.items()
+        }
+
+    def _error(self, text: str) -> UserError:
+        return UserError(f"{self._path}: {text}")

@@ -21,8 +21,7 @@ from estragon.support.progress import Progress
 from estragon.trainers.controller import slug
 from estragon.trainers.metrics import Episodes
 from estragon.trainers.sb3.algorithms import Sb3Algorithm, choose
-from estragon.trainers.sb3.callback import quiet_logger
-from estragon.trainers.sb3.learner import Sb3Adapter
+from estragon.trainers.sb3.learner import Sb3Adapter, quiet_logger
 from estragon.trainers.sb3.settings import Sb3Hyperparameters, TuneSettings
 from estragon.trainers.sb3.training import open_games
 from estragon.trainers.settings import use_one_thread

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from estragon.selfplay import display as module
-from estragon.selfplay.display import Display, strength_table
+from estragon.selfplay.console import Display, strength_table
 from estragon.selfplay.session import start_session
 from estragon.selfplay.trainer import Threads
 from estragon.support.interrupts import StopRequest

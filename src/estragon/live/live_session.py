@@ -21,7 +21,7 @@ from estragon.live.learning import learning_actors
 from estragon.live.server import HOST, LiveServer, logging_to
 from estragon.live.source import FOREVER_SEC, LIVE_CONFIG, LiveSource
 from estragon.selfplay.config import PPOConfig
-from estragon.selfplay.display import Display
+from estragon.selfplay.console import Display
 from estragon.selfplay.session import Session
 from estragon.support import paths
 from estragon.support.errors import UserError

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-CORE = ("numpy", "websockets", "msgspec", "tyro", "rich")
+CORE = ("numpy", "websockets", "msgspec", "tyro", "rich", "platformdirs", "filelock")
 
 
 def run() -> int:

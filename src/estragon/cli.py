@@ -77,7 +77,7 @@ Usage: estragon VERB [OPTIONS]        estragon VERB --help explains one verb.
 Try: estragon train tag
 
 Options of every verb:
-  --help     explain
+  --help     show the options
   --debug    show a full traceback when something fails
   --version  print the version
 """

@@ -19,8 +19,8 @@ class BenchCommand:
     seconds: float = 2.0
     """How long to measure each figure."""
     output: Annotated[Path | None, optional("FILE")] = None
-    """Where the figures are written; by default benchmarks/results/latest.json, or, where only some
-    programs run, a file named after them."""
+    """Output file; by default benchmarks/results/latest.json, or a file named after the programs if
+    only some of them run."""
 
     def run(self) -> None:
         """Measure, print, write."""

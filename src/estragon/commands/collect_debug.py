@@ -15,11 +15,11 @@ from estragon.support.options import optional
 class CollectDebugCommand:
     """Collect versions, settings, metrics, policies, logs, matches, charts and films in one folder.
 
-    Secrets are removed. Missing files are listed, and are never an error.
+    Secrets are removed. Missing files are listed; they are not an error.
     """
 
     dest: Annotated[Path | None, tyro.conf.Positional, optional("DEST")] = None
-    """The folder; by default debug/<time>. Files already in it are kept."""
+    """Output folder; by default debug/<time>. Existing files in it are kept."""
     server_log: Annotated[Path | None, optional("FILE")] = None
     """A log of the server to include."""
     godot_log: Annotated[Path | None, optional("FILE")] = None

@@ -12,22 +12,22 @@ from estragon.support.options import optional
 
 @dataclasses.dataclass(frozen=True)
 class ConvertRllibCommand:
-    """Export every policy of an RLlib checkpoint as ONNX, if the file acts as the policy does."""
+    """Export the policies of an RLlib checkpoint as ONNX, and check that they act the same."""
 
     checkpoint_path: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="CHECKPOINT_PATH")]]
-    """A checkpoint, or a run directory for its latest."""
+    """A checkpoint, or a run directory to use its latest checkpoint."""
     output_dir: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="PATH")] = Path(
         "onnx_exports"
     )
-    """Where to write <policy>.onnx."""
+    """Output directory for <policy>.onnx."""
     policy: Annotated[str | None, optional("POLICY_ID")] = None
     """Export only this policy."""
     checkpoint_number: Annotated[int | None, optional("N")] = None
     """Which checkpoint of a run."""
     opset: int = 13
-    """The version of ONNX's operators, 9 to 17."""
+    """ONNX operator set, 9 to 17."""
     ir_version: int = 9
-    """The version of the file format."""
+    """ONNX file format version."""
 
     def run(self) -> int:
         """Convert."""

@@ -13,7 +13,7 @@ from estragon.trainers.sb3.settings import AlgorithmName
 
 @dataclasses.dataclass(frozen=True)
 class ConvertSb3Command:
-    """Write the policy of a Stable-Baselines3 model as ONNX, after comparing both."""
+    """Export the policy of a Stable-Baselines3 model as ONNX, and check that it acts the same."""
 
     model_path: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="MODEL_PATH")]]
     """The .zip of the model."""
@@ -21,7 +21,7 @@ class ConvertSb3Command:
         Path | None,
         tyro.conf.arg(aliases=["-o"], metavar="PATH", help_behavior_hint="(optional)"),
     ] = None
-    """The .onnx file to write; default: beside the model."""
+    """The .onnx file to write; default: next to the model."""
     algo: Annotated[AlgorithmName | None, optional("NAME")] = None
     """The algorithm; default: detected."""
     opset: int = 13
@@ -31,9 +31,10 @@ class ConvertSb3Command:
     verify: bool = True
     """Compare the actions of the file and of the model before writing it."""
     use_obs_array: bool = False
-    """Take all observations as one input `obs`, concatenated, instead of one input for each."""
+    """Use a single input `obs` with all observations concatenated, instead of one input for
+    each."""
     trust: bool = False
-    """Load a model that Estragon did not make; loading it can run any code that is stored in it."""
+    """Load a model that Estragon did not write; loading it can run any code stored in it."""
 
     def run(self) -> int:
         """Convert."""

@@ -23,18 +23,18 @@ REPORT_SEC = 5.0
 
 @dataclasses.dataclass(frozen=True)
 class EncodeCommand:
-    """Make an MP4 that plays everywhere from the frames in a folder."""
+    """Encode the frames in a folder as an MP4 that plays everywhere."""
 
     frames: Annotated[Path | None, optional("DIR")] = None
-    """The folder of frame_000000.png and so on; by default frames in the data folder
-    (AI_DATA_ROOT, or else data), then the newest imported there, then the newest in Godot's user
-    folder."""
+    """The folder of frame_000000.png and so on; by default frames in the data folder (AI_DATA_ROOT,
+    or else data); if that is empty, the latest imported frames, then the latest in Godot's user
+    folders."""
     fps: Annotated[int | None, optional("N")] = None
-    """Frames per second; by default as they were drawn, or 60 where that is unknown."""
+    """Frames per second; by default the rate of the recording, or 60 if that is unknown."""
     output: Annotated[Path | None, optional("FILE")] = None
-    """The film; by default learn_progress-<time>.mp4 in this folder."""
+    """Output file; by default learn_progress-<time>.mp4 in the current folder."""
     overwrite: bool = False
-    """Replace the film if it exists."""
+    """Replace the output if it exists."""
 
     def run(self) -> None:
         """Check the frames and encode them."""
@@ -48,7 +48,7 @@ class EncodeCommand:
             known = read_manifest(folder).get("fps")
             fps = known if isinstance(known, int) else DEFAULT_FPS
         if not 1 <= fps <= MAX_FPS:
-            raise UserError(f"--fps: expected 1 to {MAX_FPS} frames a second, got {fps}")
+            raise UserError(f"--fps: expected 1 to {MAX_FPS} frames per second, got {fps}")
         output = self.output or film_name(Path())
         if output.exists() and not self.overwrite:
             raise UserError(f"{output} already exists; --overwrite replaces it")

@@ -25,36 +25,36 @@ def _fps_of_environment() -> int:
 
 @dataclasses.dataclass(frozen=True)
 class EvalEpisodeCommand:
-    """Play one match between two players; leave its log and a picture of the paths they took."""
+    """Play one match between two players; write its log and a picture of the paths they took."""
 
     seeker: Annotated[str | None, optional("WHO")] = None
-    """A policy file, or bot:random, bot:chaser, bot:evader; by default trainer/policy_seeker.npz,
-    or bot:chaser where there is none."""
+    """A policy file, or bot:random, bot:chaser, bot:evader; by default trainer/policy_seeker.npz if
+    it exists, else bot:chaser."""
     hider: Annotated[str | None, optional("WHO")] = None
-    """The same, for the hider; by default trainer/policy_hider.npz, or bot:evader."""
+    """The same for the hider; by default trainer/policy_hider.npz if it exists, else bot:evader."""
     engine: Literal["embedded", "godot"] = "embedded"
-    """Where it is played: in this process, or in real Godot, headless."""
+    """Where to play: in this process, or in headless Godot."""
     duration: Annotated[float | None, optional("SEC")] = None
     """Time limit of the match; by default as in rules.json."""
     start_role: Literal["seeker", "hider"] = "seeker"
-    """What the first agent, Agent1, begins as."""
+    """The role in which the first agent, Agent1, starts."""
     layout: Annotated[str | None, optional("LAYOUT")] = None
-    """A layout's name, a .json file, or random:SEED; the game's default if not given."""
+    """A layout's name, a .json file, or random:SEED; by default as in rules.json."""
     rules: Annotated[str | None, optional("NAME")] = None
     """seek or transfer; by default as in rules.json."""
     seed: int = 0
-    """Decides where they begin."""
+    """Seed of the start positions."""
     output: Annotated[Path | None, optional("DIR")] = None
-    """The folder for log, picture and film; by default trajectories in the data folder
+    """Output folder for log, picture and film; by default trajectories in the data folder
     (AI_DATA_ROOT, or else data)."""
     title: str = ""
-    """Stands above the picture; by default who plays whom."""
+    """Title of the picture; by default the two players."""
     record: bool = dataclasses.field(default_factory=lambda: switched_on("AI_RECORD"))
-    """Make a film of it, too; also by AI_RECORD=1."""
+    """Also make a film; same as AI_RECORD=1."""
     record_fps: int = dataclasses.field(default_factory=_fps_of_environment)
-    """Frames a second of the film; AI_RECORD_FPS if not given."""
+    """Frames per second of the film; same as AI_RECORD_FPS."""
     renderer: Literal["top-down", "godot", "auto"] = "top-down"
-    """Who draws the film: the arena from above, or Godot."""
+    """Renderer of the film: a flat view from above, or Godot; auto uses Godot if it can render."""
 
     def run(self) -> None:
         """Play, write, draw, and report."""

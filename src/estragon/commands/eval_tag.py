@@ -23,34 +23,34 @@ class EvalTagCommand:
     """Play matches of tag between two players and report how often the seeker wins."""
 
     seeker: str
-    """A policy file (.npz), or bot:random, bot:chaser, bot:evader."""
+    """A policy file (.npz or .pt), or bot:random, bot:chaser, bot:evader."""
     hider: str
-    """The same, for the hider."""
+    """The same for the hider."""
     engine: Literal["embedded", "godot"] = "embedded"
-    """Where the matches are played; both engines play the same ones."""
+    """Where to play the matches; both engines give the same result."""
     layout: Annotated[str | None, optional("LAYOUT")] = None
-    """A layout's name, a .json file, random:SEED, random:FIRST-LAST, or several with commas
-    between; the game's default if not given."""
+    """A layout's name, a .json file, random:SEED, random:FIRST-LAST, or several separated by
+    commas; by default as in rules.json."""
     rules: Annotated[str | None, optional("NAME")] = None
-    """seek (a tag ends the match) or transfer (a tag hands over the role); by default as in
+    """seek (a tag ends the match) or transfer (a tag swaps the roles); by default as in
     rules.json."""
     rules_file: Annotated[Path | None, optional("FILE")] = None
-    """A rules file to play by instead of the game's own."""
+    """A rules file to use instead of the game's own."""
     seed: int = 0
-    """Decides spawns and layouts; the same seed plays the same matches."""
+    """Seed of spawns and layouts; the same seed plays the same matches."""
     episodes: int = 1000
-    """How many matches."""
+    """Number of matches."""
     json_file: Annotated[Path | None, optional("FILE", name="json")] = None
-    """Write the result to this file as well."""
+    """Also write the result to this file."""
     log_trajectories: bool = dataclasses.field(
         default_factory=lambda: switched_on("AI_LOG_TRAJECTORIES")
     )
-    """Write a file for every match: where each agent was and what it saw. Also by
+    """Write a log of every match: where each agent was and what it saw. Same as
     AI_LOG_TRAJECTORIES=1."""
     data_root: Path = dataclasses.field(default_factory=paths.data_root)
-    """They go into its folder trajectories; AI_DATA_ROOT, or else data, if not given."""
+    """Logs are written to trajectories in this folder; by default AI_DATA_ROOT, or else data."""
     log_at_most: int = LOG_AT_MOST
-    """Log no more matches than this, the first ones."""
+    """Log only this many matches, the first ones."""
 
     def run(self) -> None:
         """Play, print, and write."""

@@ -12,7 +12,7 @@ from estragon.support.options import optional
 
 @dataclasses.dataclass(frozen=True)
 class ExportTagCommand:
-    """Write trained policies as .onnx files that play alike in Godot, onnxruntime and Python."""
+    """Export trained policies as .onnx files that act the same in Godot, onnxruntime and Python."""
 
     policies: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
     """Policy files (.npz or .pt); default: those of a run."""
@@ -23,7 +23,7 @@ class ExportTagCommand:
     out: Path = Path("policies")
     """Output directory."""
     rules_file: Annotated[Path | None, optional("FILE")] = None
-    """Rules that the policy files were trained with, if not the game's own."""
+    """The rules that the policy files were trained with, if not the game's own."""
 
     def run(self) -> None:
         """Export."""

@@ -17,20 +17,20 @@ REPORT_SEC = 5.0
 
 @dataclasses.dataclass(frozen=True)
 class FilmCommand:
-    """Make the video of a training run: untrained, several stages, final."""
+    """Make a film of a training run: the untrained pair, intermediate stages and the final pair."""
 
     run_name: Annotated[str | None, optional("RUN", "run")] = None
-    """The run: its folder or its id; the latest if not given."""
+    """The run: its folder or its id; by default the latest."""
     quality: Literal["low", "high"] = "low"
-    """low: 960 × 540 at 30 frames a second, in minutes; high: 1920 × 1080 at 60."""
+    """low: 960 × 540 at 30 frames per second, takes minutes; high: 1920 × 1080 at 60."""
     renderer: Literal["auto", "godot", "top-down"] = "auto"
-    """What draws it: Godot, in 3D, or a flat view from above; auto uses Godot where it can draw."""
+    """Godot, in 3D, or a flat view from above; auto uses Godot if it can render."""
     output: Annotated[Path | None, optional("FILE")] = None
-    """The MP4; by default learn_progress-<time>.mp4 in this folder."""
+    """Output file; by default learn_progress-<time>.mp4 in the current folder."""
     overwrite: bool = False
     """Replace the output if it exists."""
     keep_frames: bool = False
-    """Leave the drawn frames in the run's folder."""
+    """Keep the rendered frames in the run's folder."""
 
     def run(self) -> None:
         """Make the film and say what it took."""

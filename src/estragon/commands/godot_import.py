@@ -12,7 +12,7 @@ from estragon.support.options import optional
 
 @dataclasses.dataclass(frozen=True)
 class GodotImportCommand:
-    """Import a project, and check that its scene can be played."""
+    """Import a project and check that its scene can be played."""
 
     project: tyro.conf.Positional[Path]
     """The project's folder."""
@@ -21,7 +21,8 @@ class GodotImportCommand:
     """The scene to check, such as res://training.tscn; by default the main scene."""
 
     strict_import: bool = False
-    """Reject a project in which anything is broken, as ESTRAGON_STRICT_IMPORT=1 does everywhere."""
+    """Reject a project with any broken resource; ESTRAGON_STRICT_IMPORT=1 does so for all
+    commands."""
 
     def run(self) -> None:
         """Import, and print what is missing."""

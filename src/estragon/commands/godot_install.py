@@ -12,13 +12,13 @@ from estragon.support.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class GodotInstallCommand:
-    """Install a private copy of Godot 4, without root, unless there is a usable one already.
+    """Install a private copy of Godot 4, without root, unless a usable Godot is installed.
 
-    On Linux without a display, also install Xvfb, which Godot draws on.
+    On Linux without a display, also install Xvfb, which Godot needs for rendering.
     """
 
     private: bool = False
-    """Install it even if another Godot (GODOT_BIN, PATH) is in use."""
+    """Install it even if another Godot (GODOT_BIN, PATH) is available."""
 
     def run(self) -> None:
         """Install and print the paths; without Xvfb everything but drawing works."""

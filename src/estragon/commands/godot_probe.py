@@ -15,10 +15,10 @@ from estragon.support.options import optional
 
 @dataclasses.dataclass(frozen=True)
 class GodotProbeCommand:
-    """Play any game that speaks the Godot RL Agents protocol at random, and report problems."""
+    """Play any game that supports the Godot RL Agents protocol at random, and report problems."""
 
     env_path: tyro.conf.Positional[str]
-    """A project folder, a .pck, or an exported game; debug: wait for the editor."""
+    """A project folder, a .pck or an exported game; or debug, to wait for the editor."""
 
     scene: Annotated[str | None, optional("SCENE")] = None
     """The scene to play, for example res://training.tscn; by default the game's main scene."""
@@ -27,10 +27,10 @@ class GodotProbeCommand:
     """How long to play."""
 
     action_repeat: Annotated[int | None, optional("N")] = None
-    """Physics ticks per action; by default that of the game's Sync node."""
+    """Physics ticks per action; by default the setting of the game's Sync node."""
 
     n_parallel: int = 1
-    """Number of games."""
+    """Number of game processes."""
 
     seed: int = 0
     """Seed of the game and of the actions."""
@@ -39,7 +39,7 @@ class GodotProbeCommand:
     """Port to listen on; by default 11008 for the editor, else a free one."""
 
     show_window: bool = False
-    """Open a window, and play in real time."""
+    """Open a window and play in real time."""
 
     strict_import: bool = False
     """Reject a project with any broken resource; by default missing decoration is a warning."""

@@ -15,12 +15,12 @@ from estragon.tag.rules import load_rules
 
 @dataclasses.dataclass(frozen=True)
 class LayoutCommand:
-    """Check a layout and show it from above: tall boxes solid, boxes to jump on shaded."""
+    """Check a layout and show it from above: tall boxes solid, boxes to jump onto shaded."""
 
     layout: Annotated[str | None, tyro.conf.Positional, optional("LAYOUT")] = None
-    """A layout's name, a .json file, or random:SEED; the game's default if not given."""
+    """A layout's name, a .json file, or random:SEED; by default as in rules.json."""
     json_file: Annotated[Path | None, optional("FILE", name="json")] = None
-    """Write the layout to this file, for playing it anywhere or changing it by hand."""
+    """Write the layout to this file, to edit it or use it elsewhere."""
 
     def run(self) -> None:
         """Load, print, and write."""

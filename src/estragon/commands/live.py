@@ -1,4 +1,4 @@
-"""`estragon live`: Godot plays, Python learns, and you may watch."""
+"""`estragon live`: Godot plays, Python learns, and you can watch."""
 
 import contextlib
 import dataclasses
@@ -22,43 +22,43 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class LiveCommand:
-    """Train in real Godot, over a WebSocket, from nothing or from what was trained before."""
+    """Train in Godot, over a WebSocket: new policies, or ones trained before."""
 
     mode: Annotated[Literal["seeker", "hider", "self-play"], tyro.conf.Positional] = "self-play"
-    """Who the first agent is when an episode begins; self-play changes that every round. Both
-    roles learn in each."""
+    """Role in which the first agent starts every episode; self-play changes it every round. Both
+    roles learn in every mode."""
     seconds: Annotated[float | None, optional("SECONDS")] = None
-    """How long, all in all; by default AI_TRAIN_DURATION, else 600, and for self-play the rounds
+    """Length of the run; by default AI_TRAIN_DURATION, else 600, or for self-play all rounds
     together."""
     rounds: Annotated[int | None, optional("N")] = None
-    """Of self-play; by default SELF_PLAY_ROUNDS, else 4."""
+    """Number of rounds of self-play; by default SELF_PLAY_ROUNDS, else 4."""
     round_seconds: Annotated[float | None, optional("SECONDS")] = None
-    """Of self-play, where nothing says how long all in all; by default SELF_PLAY_DURATION, else
-    180."""
+    """Length of a round of self-play, if the length of the run is not set; by default
+    SELF_PLAY_DURATION, else 180."""
     arenas: int = 16
-    """Side by side in one Godot."""
+    """Number of arenas, all in one Godot process."""
     update_rows: int = 8192
-    """Agent-steps that an update learns from: fewer learn sooner, more learn steadier."""
+    """Agent-steps per update: with fewer, learning starts sooner; with more, it is steadier."""
     watch: bool = False
     """Open a window and play in real time, in one arena."""
     warm_start: Annotated[Path | None, optional("FILE")] = None
-    """Policies to go on from, such as trainer/policy.pt of make train."""
+    """Policies to start from, for example trainer/policy.pt of make train."""
     resume: bool = False
-    """Go on with the latest live run from its last save."""
+    """Resume the latest live run from its last save."""
     layout: Annotated[str | None, optional("LAYOUT")] = None
-    """As for train tag."""
+    """As in `estragon train tag`."""
     rules: Annotated[str | None, optional("NAME")] = None
     """seek or transfer; by default as in rules.json."""
     rewards: Annotated[str | None, optional("NAME")] = None
     """A reward profile of rules.json: default or classic; by default as in rules.json."""
     seed: int = 0
-    """Of spawns and of what is drawn."""
+    """Seed of the spawns and of the training."""
     port: int = PORT
-    """Where the server listens, on this machine only; 0 for any free port."""
+    """Port of the server, which listens on this machine only; 0: any free port."""
     godot: bool = True
-    """Start Godot; without, only the server, for a game that you start yourself."""
+    """Start Godot; with --no-godot, start only the server, for a game that you start yourself."""
     output: Path = Path()
-    """The folder for trainer/, charts/ and debug/."""
+    """Output folder for trainer/, charts/ and debug/."""
 
     def run(self) -> int:
         """Serve, play and learn; collect the logs."""

@@ -24,7 +24,7 @@ class MigrateUserDataCommand:
     """
 
     source: Annotated[Path | None, optional("DIR", "from")] = None
-    """A game's user folder; by default every one of this user with matches or frames in it."""
+    """A game's user folder; by default all of this user's that contain matches or frames."""
 
     def run(self) -> None:
         """Copy, and print the counts."""

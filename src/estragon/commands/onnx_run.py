@@ -17,9 +17,9 @@ class OnnxRunCommand:
     model: Annotated[Path, tyro.conf.Positional]
     """The `.onnx` file."""
     inputs: Path
-    """A JSON file: an object with a nested list for every input, by its name."""
+    """A JSON file: an object that maps the name of each input to a nested list."""
     engine: Literal["godot", "onnxruntime"] = "godot"
-    """Which engine runs it."""
+    """The engine that runs it."""
 
     def run(self) -> None:
         """Run, print."""

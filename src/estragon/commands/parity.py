@@ -16,15 +16,15 @@ class ParityCommand:
     """Play the same random actions in Godot and in the embedded engine, and compare everything."""
 
     episodes: int = 200
-    """How many episodes."""
+    """Number of episodes."""
     layout: Annotated[str | None, optional("LAYOUT")] = None
-    """A layout, or several with commas between; the game's default if not given."""
+    """A layout, or several separated by commas; by default as in rules.json."""
     rules: Annotated[str | None, optional("NAME")] = None
     """seek or transfer; by default as in rules.json."""
     rewards: Annotated[str | None, optional("NAME")] = None
     """A reward profile; by default as in rules.json."""
     seed: int = 0
-    """Of the spawns and of the actions."""
+    """Seed of the spawns and of the actions."""
     arenas: int = 32
     """Episodes played side by side in one Godot process."""
     json_file: Annotated[Path | None, optional("FILE", name="json")] = None

@@ -1,4 +1,4 @@
-"""`estragon play`: you against a policy that comes with the game, in a window."""
+"""`estragon play`: play against a policy that comes with the game, in a window."""
 
 import dataclasses
 import json
@@ -21,26 +21,26 @@ SEEDS = 2**32
 
 @dataclasses.dataclass(frozen=True)
 class PlayCommand:
-    """Play tag against a trained agent: WASD and Space; Esc leaves.
+    """Play tag against a trained agent: WASD to run, Space to jump, Esc to quit.
 
-    Keys 1 to 5 change the level as you play, X swaps the roles. Godot plays alone: Python only
-    opens the window.
+    Keys 1 to 5 change the level during the game; X swaps the roles. The game runs in Godot alone;
+    Python only opens the window.
     """
 
     role: Literal["seeker", "hider"] = "seeker"
-    """Who you are."""
+    """Your role."""
     level: Annotated[
         str | None,
         tyro.conf.arg(aliases=("--difficulty",), metavar="LEVEL", help_behavior_hint="(optional)"),
     ] = None
-    """How well the other plays: untrained, beginner, learner (the usual), expert or champion."""
+    """Level of the opponent: untrained, beginner, learner (default), expert or champion."""
     layout: Annotated[str | None, optional("LAYOUT")] = None
-    """A layout's name, a .json file, random:SEED, or several with commas between; by default the
-    one that the policies trained on."""
+    """A layout's name, a .json file, random:SEED, or several separated by commas; by default the
+    one that the policies were trained on."""
     seed: Annotated[int | None, optional("SEED")] = None
-    """Decides where everybody begins; another every time if not given."""
+    """Seed of the start positions; by default a new one every time."""
     window: str = "1280x720"
-    """Its size in pixels."""
+    """Window size in pixels."""
 
     def run(self) -> None:
         """Open the window, and wait until it is closed."""

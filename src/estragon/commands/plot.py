@@ -24,18 +24,18 @@ Paths = Annotated[tuple[tuple[Path, ...], ...], tyro.conf.UseAppendAction]
 class PlotCommand:
     """Draw the charts of training runs: reward, length, wins, strength, losses, places.
 
-    Several runs are drawn into the same charts: repeats of the same thing as their mean and the
-    span between the lowest and the highest, others beside each other.
+    Several runs are drawn into the same charts: runs that differ only in seed as their mean with a
+    band from the lowest to the highest, others as separate lines.
     """
 
     run_folders: Annotated[Paths, optional("DIR [DIR ...]", "run")] = ()
-    """Folders of runs; by default the newest, as trainer/logs/latest_run.txt names it."""
+    """Run folders; by default the latest, according to trainer/logs/latest_run.txt."""
     metrics: Annotated[Paths, optional("FILE [FILE ...]")] = ()
-    """Files of metrics alone, such as live training writes: one row per episode."""
+    """Metrics files without a run, for example from live training, with one row per episode."""
     trajectories: Annotated[Path | None, optional("DIR")] = None
-    """Draw where the agents were in the matches logged here (*.jsonl)."""
+    """Draw heat maps of the matches logged in this folder (*.jsonl)."""
     output: Path = Path("charts")
-    """The folder for the pictures; existing ones of the same names are replaced."""
+    """Output folder; existing pictures with the same names are replaced."""
 
     def run(self) -> None:
         """Draw, write, and list what was written."""

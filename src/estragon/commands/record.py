@@ -40,50 +40,48 @@ def _fps_of_environment() -> int | None:
 
 @dataclasses.dataclass(frozen=True)
 class RecordCommand:
-    """Let Godot draw frames, of a logged match or else of a game between two players.
+    """Render frames in Godot, of a logged match or of a new match between two players.
 
-    Without a display it draws on a virtual one. The same command resumes a match whose drawing was
-    interrupted.
+    Without a display, a virtual one is used. To resume an interrupted rendering of a logged match,
+    run the same command again.
     """
 
     file: Annotated[Path | None, tyro.conf.Positional, optional("FILE")] = None
-    """A match's log, or a folder of them, whose newest is taken; without one, a game is played and
-    drawn."""
+    """A match log, or a folder of logs to use the latest; without it, a new match is played."""
     seeker: Annotated[str | None, optional("WHO")] = None
-    """A policy file, or bot:random, bot:chaser, bot:evader; by default trainer/policy_seeker.npz,
-    or bot:chaser where there is none."""
+    """A policy file, or bot:random, bot:chaser, bot:evader; by default trainer/policy_seeker.npz if
+    it exists, else bot:chaser."""
     hider: Annotated[str | None, optional("WHO")] = None
-    """The same, for the hider; by default trainer/policy_hider.npz, or bot:evader."""
+    """The same for the hider; by default trainer/policy_hider.npz if it exists, else bot:evader."""
     play: Literal["nobody", "seeker", "hider"] = "nobody"
-    """The role you play yourself; that needs a display."""
+    """The role that you play yourself; needs a display."""
     seconds: Annotated[float | None, optional("SEC")] = None
-    """How much is drawn: by default all of a match, or 12 s of a game between bots."""
+    """Length to render; by default the whole match, or 12 s of a match between bots."""
     layout: Annotated[str | None, optional("LAYOUT")] = None
-    """The boxes of the game: a layout's name or a .json file; by default as in rules.json."""
+    """A layout's name or a .json file; by default as in rules.json."""
     seed: int = 0
-    """Decides where they start."""
+    """Seed of the start positions."""
     quality: Literal["low", "usual", "high"] = dataclasses.field(
         default_factory=_quality_of_environment
     )
-    """960 × 540 at 30 frames a second, 1280 × 720 or 1920 × 1080 at 60; also by
-    AI_RENDER_QUALITY."""
+    """low: 960 × 540 at 30 frames per second; usual: 1280 × 720 at 60; high: 1920 × 1080 at 60.
+    Same as AI_RENDER_QUALITY."""
     size: Annotated[str | None, optional("WxH")] = None
-    """Another size, such as 960x540."""
+    """Frame size, for example 960x540; by default that of --quality."""
     fps: Annotated[int | None, optional("N")] = dataclasses.field(
         default_factory=_fps_of_environment
     )
-    """Another rate; also by AI_RECORD_FPS."""
+    """Frames per second; by default that of --quality. Same as AI_RECORD_FPS."""
     frames: Annotated[Path | None, optional("DIR")] = None
-    """The folder for the frames; by default frames in the data folder (AI_DATA_ROOT, or else
-    data)."""
+    """Output folder; by default frames in the data folder (AI_DATA_ROOT, or else data)."""
     title: str = ""
-    """Stands in the picture."""
+    """Title shown in the picture."""
     hud: bool = True
-    """Whether clock, names and verdict are in the picture."""
+    """Show clock, names and outcome in the picture."""
     workers: Annotated[int | None, optional("N")] = None
-    """Processes that draw a logged match; by default one per core."""
+    """Processes that render a logged match; by default one per core."""
     overwrite: bool = False
-    """Remove the frames that the folder holds already."""
+    """Remove existing frames in the output folder."""
 
     def run(self) -> None:
         """Draw the frames and say where they are."""

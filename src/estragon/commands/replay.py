@@ -12,18 +12,18 @@ from estragon.support.options import optional
 
 @dataclasses.dataclass(frozen=True)
 class ReplayCommand:
-    """Show a logged match again in a window: Space pauses, arrows seek and change the pace.
+    """Replay a logged match in a window: Space pauses, arrow keys seek and change the speed.
 
-    Tab changes the camera (the arena, or either agent), V shows what the agents see, H hides the
-    list of all keys.
+    Tab switches the camera (arena, seeker or hider), V shows the agents' rays, H hides the list of
+    keys.
     """
 
     file: Annotated[Path | None, tyro.conf.Positional, optional("FILE")] = None
-    """A match's log, or a folder of them; by default all in the data folder."""
+    """A match log, or a folder of logs; by default trajectories in the data folder."""
     window: str = "1280x720"
-    """Its size in pixels."""
+    """Window size in pixels."""
     speed: float = 1.0
-    """Seconds of the match per second."""
+    """Initial speed: seconds of the match per second."""
 
     def run(self) -> None:
         """Open the window, and wait until it is closed."""

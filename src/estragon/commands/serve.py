@@ -1,4 +1,4 @@
-"""`estragon serve`: the server that games connect to: it learns, plays a policy, or at random."""
+"""`estragon serve`: the server for games: it learns, plays a policy, or plays at random."""
 
 import dataclasses
 import logging
@@ -24,24 +24,24 @@ POLL_SEC = 0.2
 
 @dataclasses.dataclass(frozen=True)
 class ServeCommand:
-    """Answer games that connect by WebSocket: what should their agents do?"""
+    """Serve actions to games that connect by WebSocket, and optionally learn from them."""
 
     port: int = PORT
-    """Where to listen, on this machine only; 0 for any free port."""
+    """Port to listen on, on this machine only; 0: any free port."""
     learn: bool = False
-    """Learn from games that train, from --policy on if it is given, or else from trainer/policy.pt
-    if it is there; needs estragon[train]."""
+    """Learn from games in training mode. Start from --policy if given, else from trainer/policy.pt
+    if it exists, else from new policies. Needs estragon[train]."""
     policy: Annotated[Path | None, optional("FILE")] = None
-    """Play this policy (.npz, or .pt where torch is installed); by default trainer/policy.npz if
-    it is there."""
+    """Play this policy (.npz, or .pt if torch is installed); by default trainer/policy.npz if it
+    exists, else random actions."""
     random: bool = False
     """Play at random."""
     seed: int = 0
-    """Of what is random: same seed, same actions."""
+    """Random seed; the same seed gives the same actions."""
     seconds: Annotated[float | None, optional("SECONDS")] = None
-    """Stop after so long; by default only Ctrl-C stops it."""
+    """Stop after this time; by default only Ctrl-C stops the server."""
     output: Path = Path()
-    """The folder whose trainer/ has the policy, and logs/server.log."""
+    """The folder that contains trainer/ with the policy and logs/server.log."""
 
     def run(self) -> int:
         """Serve until the time is over."""

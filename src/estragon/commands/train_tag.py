@@ -1,4 +1,4 @@
-"""`estragon train tag`: teach a seeker and a hider, and leave what a person wants to look at."""
+"""`estragon train tag`: train a seeker and a hider; write policies, charts and a film."""
 
 import contextlib
 import dataclasses
@@ -31,38 +31,38 @@ class TrainTagCommand:
     """Train a seeker and a hider by self-play on the embedded engine."""
 
     steps: int = STEPS
-    """Budget: agent-steps to learn from, both roles together."""
+    """Budget in agent-steps, both roles together."""
     role: Literal["seeker", "hider", "both"] = "both"
-    """Who learns."""
+    """The roles that learn."""
     opponent: Annotated[str | None, optional("WHO")] = None
-    """league (earlier selves and bots; for both roles), bot:NAME, or a policy file; by default
-    league for both roles, and for one role the bot that plays the other."""
+    """league (past selves and bots; only with --role both), bot:NAME, or a policy file; by default
+    league with --role both, otherwise a bot."""
     rules: Annotated[str | None, optional("NAME")] = None
-    """seek (a tag ends the match) or transfer (a tag hands over the role); by default as in
+    """seek (a tag ends the match) or transfer (a tag swaps the roles); by default as in
     rules.json."""
     rules_file: Annotated[Path | None, optional("FILE")] = None
-    """A rules file to play by instead of the game's own."""
+    """A rules file to use instead of the game's own."""
     rewards: Annotated[str | None, optional("NAME")] = None
     """The reward profile; by default as in rules.json."""
     layout: Annotated[str | None, optional("LAYOUT")] = None
-    """A layout's name, a .json file, random:SEED, random:FIRST-LAST, or several with commas
-    between, one drawn for every episode; the game's default if not given."""
+    """A layout's name, a .json file, random:SEED, random:FIRST-LAST, or several separated by
+    commas, one of which is drawn for every episode; by default as in rules.json."""
     seed: int = 0
-    """Same seed, same run."""
+    """Random seed; the same seed gives the same run."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where updates are computed; auto takes the CPU, which is faster for networks this small."""
+    """Where updates are computed; auto is the CPU, which is faster for networks this small."""
     resume: bool = False
-    """Continue the latest run, or --run-id, to the same bits; besides, only --output, --film and
-    --probe-steps count."""
+    """Resume the latest run, or --run-id, with the same result as without the interruption. All
+    other options except --output, --film and --probe-steps are ignored."""
     run_id: Annotated[str | None, optional("ID")] = None
-    """The run to resume."""
+    """The run to resume; by default the latest."""
     output: Path = Path()
-    """The folder for trainer/, charts/ and the film."""
+    """Output folder for trainer/, charts/ and the film."""
     film: bool = True
-    """Make a quick film: a match of each of five stages of the training, from above."""
+    """Make a quick top-down film: one match for each of five stages of the training."""
     probe_steps: int = PROBE_STEPS
-    """How long the best response to each finished policy learns, to measure how far it can be
-    exploited; 0 leaves it out."""
+    """Steps of training a best response to each final policy, to measure exploitability; 0 skips
+    it."""
     config: tyro.conf.OmitArgPrefixes[PPOConfig] = dataclasses.field(default_factory=PPOConfig)
 
     def run(self) -> int:

@@ -7,7 +7,7 @@ from estragon.trainers.sb3.settings import TuneSettings
 
 @dataclasses.dataclass(frozen=True)
 class TuneCommand(TuneSettings):
-    """Search for hyperparameters with Optuna; trials that do badly are pruned.
+    """Search for hyperparameters with Optuna; bad trials are pruned.
 
     The study is saved in a file: the same command continues it, and several processes can share it.
     """

@@ -11,13 +11,13 @@ LEAGUE = "league"
 RoleChoice = Literal["seeker", "hider", "both"]
 
 BLOCKS = 2
-"""Parts the arenas are played in, each by one thread. What is learned depends on it, not on how
-many threads there are."""
+"""Parts the arenas are divided into, each played by one thread. The result depends on this number,
+not on the number of threads."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be learned."""
+    """What to learn."""
 
     rules: Rules
     layouts: list[Layout]
@@ -29,52 +29,54 @@ class Task:
 
 @dataclass(frozen=True)
 class PPOConfig:
-    """Hyper-parameters; the defaults are what was found to learn fastest on the default game."""
+    """Hyperparameters; the defaults learned fastest on the default game."""
 
     arenas: int = 2048
-    """Arenas played side by side."""
+    """Number of arenas."""
     horizon: int = 16
-    """Decisions played in every arena between two updates."""
+    """Rollout length: decisions per arena between updates."""
     epochs: int = 2
-    """How often an update goes through what was played."""
+    """Passes over the rollout buffer per update."""
     minibatch: int = 1792
-    """Rows a gradient step looks at, about."""
+    """Approximate number of agent-steps per minibatch."""
     learning_rate: float = 2e-3
-    """Adam's step size at the start; it falls in a straight line."""
+    """Initial learning rate of Adam; it decreases linearly."""
     final_learning_rate: float = 5e-5
-    """Adam's step size at the end."""
+    """Final learning rate of Adam."""
     balancing: float = 1.0
-    """How much less the role that wins too often learns from its likes, so that the other can catch
-    up: twice the share that it loses, to this power; 0 for not at all."""
+    """Balances the roles: a role that wins more than half of the recent matches learns less, so
+    that the other can catch up. Its matches against current policies and past selves are weighted
+    by (2 × share of losses) to this power; 0 turns balancing off."""
     discount: float = 0.995
-    """Gamma: what a reward is worth a decision later."""
+    """Discount factor (gamma) per decision."""
     smoothing: float = 0.95
-    """Lambda of generalised advantage estimation."""
+    """Lambda of generalized advantage estimation (GAE)."""
     clip: float = 0.2
-    """How far one update may move the chance of an action."""
+    """PPO's clipping range."""
     entropy: float = 0.010
-    """Weight of the entropy in the loss: keeps trying things."""
+    """Entropy coefficient: higher values explore more."""
     value_weight: float = 0.5
-    """Weight of the value's error in the loss."""
+    """Weight of the value loss."""
     gradient_limit: float = 0.5
-    """Gradients longer than this are shortened."""
+    """Maximum norm of the gradient."""
     divergence_limit: float = 0.03
-    """An update stops when the policy has moved this far (KL)."""
+    """An update stops early when the KL divergence exceeds this."""
     reward_scale: float = 0.1
     """Rewards are multiplied by this before learning."""
     past: float = 0.3
-    """Share of the arenas in which one side is an earlier self."""
+    """Share of arenas in which one side is a past self."""
     sparring: float = 0.3
-    """Share of the arenas in which one side is a scripted bot."""
+    """Share of arenas in which one side is a scripted bot."""
     snapshot_every: int = 25
-    """Updates between two selves that the league remembers."""
+    """Updates between snapshots for the league."""
     remembered: int = 64
-    """Earlier selves kept; beyond that, every second of the older ones is forgotten."""
+    """Maximum number of past selves in the league; when full, every second of the older ones is
+    dropped."""
     hidden: int = 64
-    """Width of both hidden layers."""
+    """Units of each of the two hidden layers."""
 
     def check(self) -> None:
-        """Refuse numbers that make no sense, by name."""
+        """Reject invalid values, by name."""
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type in ("int", int) and value < 1:

@@ -45,20 +45,21 @@ class TrainerSettings:
     scene: Annotated[str | None, optional("SCENE")] = None
     """The scene to play, such as res://training.tscn; by default the game's main scene."""
     speedup: Annotated[float | None, optional("TIMES")] = None
-    """1 to 100 times real time in a window; without a window a game runs as fast as it can."""
+    """Speed in a window, 1 to 100 times real time; without a window, games run as fast as
+    possible."""
     action_repeat: Annotated[int | None, optional("TICKS")] = None
     """Physics ticks per action; by default the game's own setting."""
     viz: bool = False
     """Show the games in windows."""
     device: Device = "auto"
-    """Where networks are computed; auto is the CPU, which is faster for small networks, or CUDA for
-    images with SB3."""
+    """Where networks are computed; auto is the CPU, which is faster for small networks, or CUDA, if
+    available, for images with SB3."""
     step_timeout: float = 60.0
-    """Seconds to wait for a game's answer to a step."""
+    """Seconds to wait for a game's reply to a step."""
     start_timeout: float = 60.0
     """Seconds to wait for a game to start and connect."""
     strict_import: bool = False
-    """Reject a project with any import error; otherwise missing decoration is a warning."""
+    """Reject a project with any import error; by default missing decoration is only a warning."""
     port: Annotated[int | None, optional("PORT")] = None
     """Port to listen on; by default 11008 for the editor, otherwise any free port."""
     inference: bool = False

@@ -42,32 +42,32 @@ CONTROLLER_NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class RllibHyperparameters(BaseHyperparameters):
-    """Those that controllers know; a YAML file may set everything that RLlib has."""
+    """Hyperparameters that a controller can set; a YAML file can set everything in RLlib."""
 
     train_batch_size: Annotated[int | None, WHOLE] = None
-    """Steps of agents per update."""
+    """Agent-steps per update."""
     sgd_minibatch_size: Annotated[int | None, WHOLE] = None
     """Steps per minibatch."""
     num_sgd_iter: Annotated[int | None, WHOLE] = None
     """Passes over the batch per update."""
     rollout_fragment_length: Annotated[int | None, WHOLE] = None
-    """Steps of agents that an env runner collects at a time."""
+    """Agent-steps that an env runner collects at a time."""
     lr: Annotated[float | None, NUMBER] = None
     """Learning rate."""
     gamma: Annotated[float | None, NUMBER] = None
     """Discount factor."""
     lambda_: Annotated[float | None, optional("NUMBER", name="lambda")] = None
-    """Bias against variance of advantages: 0 looks one step ahead, 1 to the end."""
+    """Lambda of generalized advantage estimation, 0 to 1."""
     clip_param: Annotated[float | None, NUMBER] = None
-    """Clipping of the probability ratio in PPO."""
+    """PPO's clipping range."""
     entropy_coeff: Annotated[float | None, NUMBER] = None
     """Weight of the entropy bonus."""
     vf_loss_coeff: Annotated[float | None, NUMBER] = None
     """Weight of the value loss."""
     grad_clip: Annotated[float | None, NUMBER] = None
-    """Gradients are clipped to this norm."""
+    """Maximum norm of the gradient."""
     fcnet_hiddens: Annotated[tuple[int, ...] | None, optional("N …")] = None
-    """Units of each layer, by default 64 and 64."""
+    """Units of each hidden layer; by default 64 64."""
 
     RANGES: ClassVar[Ranges] = {
         **dict.fromkeys(("train_batch_size", "sgd_minibatch_size", "num_sgd_iter"), (1.0, None)),
@@ -88,39 +88,41 @@ class RllibHyperparameters(BaseHyperparameters):
 
 @dataclasses.dataclass(frozen=True)
 class RllibSettings(TrainerSettings):
-    """A run of training, or of a trained checkpoint."""
+    """Options of an RLlib run."""
 
     config_file: Annotated[Path | None, PATH] = None
     """A YAML file with the environment, the policies and RLlib's settings; by default
     rllib_config.yaml, if it exists."""
     algo: Annotated[AlgorithmName | None, optional("NAME")] = None
-    """The algorithm: ppo, dqn, sac, appo or impala; by default that of the checkpoint to restore,
-    or ppo."""
+    """The algorithm: ppo, dqn, sac, appo or impala; by default that of the restored checkpoint, or
+    ppo."""
     stop_mode: Annotated[StopMode | None, optional("MODE")] = None
-    """When to stop: none (only on request), time_seconds or timesteps; by default at every limit
-    that is given."""
+    """When to stop: none (only on request), time_seconds or timesteps; by default at the first
+    limit that is reached."""
     timesteps: Annotated[int | None, optional("STEPS")] = None
-    """Steps of all agents together, 1,000,000 by default; after a restore, this many more."""
+    """Steps of all agents together, by default 1,000,000; after a restore, this many more."""
     time_seconds: Annotated[float | None, optional("SECONDS")] = None
-    """How long to train."""
+    """Training time limit."""
     stop_file: Annotated[Path | None, PATH] = None
-    """The run stops when this file exists; by default .rlcontroller/STOP."""
+    """Stop when this file exists; by default .rlcontroller/STOP."""
     num_workers: Annotated[int | None, optional("N")] = None
-    """Env runners, each a process with its own game; 2 by default, 0: all in one process."""
+    """Number of env runners, each a process with its own game; by default 2; 0: all in one
+    process."""
     address: Annotated[str | None, optional("HOST:PORT")] = None
-    """A Ray cluster to join, or auto; by default a private Ray on this machine."""
+    """Address of a Ray cluster, or auto; by default a private Ray on this machine."""
     experiment_dir: Path = Path("logs/rllib")
-    """Where run directories are made."""
+    """Directory of the runs."""
     experiment_name: Annotated[str | None, optional("NAME")] = None
     """The run directory is <name>_<number>."""
     seed: Annotated[int | None, optional("N")] = None
-    """Seed of the games and of the networks."""
+    """Seed of the games and of the initial weights."""
     restore: Annotated[Path | None, PATH] = None
-    """A checkpoint to resume, or a run directory for its latest; to play with --inference."""
+    """A checkpoint to resume, or to play with --inference; or a run directory to use its latest
+    one."""
     checkpoint_frequency: Annotated[int | None, optional("ITERATIONS")] = None
     """Iterations between checkpoints; 0: only at the end."""
     onnx_export_path: Annotated[Path | None, PATH] = None
-    """A folder in which to write every policy as <policy>.onnx at the end, for games."""
+    """At the end, export every policy to this folder as <policy>.onnx, for games."""
     hyperparameters: tyro.conf.OmitArgPrefixes[RllibHyperparameters] = dataclasses.field(
         default_factory=RllibHyperparameters
     )

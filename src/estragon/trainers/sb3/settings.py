@@ -30,7 +30,7 @@ PolicyType = Literal["mlp", "cnn", "lstm"]
 
 @dataclasses.dataclass(frozen=True)
 class Sb3Hyperparameters(BaseHyperparameters):
-    """Hyperparameters of all algorithms; one that is not set has the algorithm's own default."""
+    """Hyperparameters of all algorithms; those not set have the algorithm's own default."""
 
     learning_rate: Annotated[float | None, NUMBER] = None
     """Learning rate of the optimizer."""
@@ -61,7 +61,7 @@ class Sb3Hyperparameters(BaseHyperparameters):
     train_freq: Annotated[int | None, WHOLE] = None
     """Steps of each agent between updates from the replay buffer."""
     gradient_steps: Annotated[int | None, WHOLE] = None
-    """Minibatches per such update; -1: as many as there were steps of each agent."""
+    """Minibatches per such update; -1: as many as steps of each agent since the last one."""
     tau: Annotated[float | None, NUMBER] = None
     """Soft update coefficient of the target network."""
     target_update_interval: Annotated[int | None, WHOLE] = None
@@ -104,13 +104,14 @@ class Sb3Hyperparameters(BaseHyperparameters):
 
 @dataclasses.dataclass(frozen=True)
 class Sb3Settings(TrainerSettings):
-    """Everything that a run is asked for."""
+    """Options of a Stable-Baselines3 run."""
 
     algo: Annotated[AlgorithmName | None, optional("NAME")] = None
-    """The algorithm: ppo, a2c, sac, td3, ddpg, dqn, recurrent_ppo or maskable_ppo; default: that
-    of the model to resume, or ppo."""
+    """The algorithm: ppo, a2c, sac, td3, ddpg, dqn, recurrent_ppo or maskable_ppo; default: that of
+    the resumed model, or ppo."""
     policy_type: PolicyType = "mlp"
-    """mlp: fully connected layers; cnn: convolutions for images before them; lstm: recurrent."""
+    """mlp: fully connected layers; cnn: with convolutions for images before them; lstm:
+    recurrent."""
     policy_layers: tuple[int, ...] = (64, 64)
     """Units of each hidden layer."""
     timesteps: int = 1_000_000
@@ -126,21 +127,21 @@ class Sb3Settings(TrainerSettings):
     resume_model_path: Annotated[Path | None, PATH] = None
     """A model to resume, or to play with --inference."""
     trust: bool = False
-    """Load a model that Estragon did not make; loading it can run any code that is stored in it."""
+    """Load a model that Estragon did not write; loading it can run any code stored in it."""
     save_model_path: Annotated[Path | None, PATH] = None
-    """Also save the final model here, besides the run directory."""
+    """Also save the final model to this path."""
     save_checkpoint_frequency: Annotated[int | None, optional("STEPS")] = None
     """Steps between checkpoints."""
     onnx_export_path: Annotated[Path | None, PATH] = None
     """Export the final policy as ONNX, for games."""
     demos: Annotated[Path | None, PATH] = None
-    """Demonstrations recorded by a game, to clone before training."""
+    """Demonstrations recorded in a game, for behavior cloning before training."""
     demo_rounds: int = 100
     """Maximum number of epochs of behavior cloning."""
     linear_lr_schedule: bool = False
     """Decrease the learning rate linearly to 0."""
     normalize: bool = False
-    """Normalize observations and rewards; a resumed model keeps what it was trained with."""
+    """Normalize observations and rewards; a resumed model keeps its own setting."""
     hyperparameters: tyro.conf.OmitArgPrefixes[Sb3Hyperparameters] = dataclasses.field(
         default_factory=Sb3Hyperparameters
     )
@@ -184,7 +185,7 @@ class TuneSettings:
     timesteps: int = 50_000
     """Steps of each trial."""
     slices: int = 10
-    """How many times a trial is evaluated, and may be pruned."""
+    """Number of times a trial is evaluated and may be pruned."""
     n_parallel: int = 1
     """Number of game processes."""
     normalize: bool = False

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from estragon.envs.wire import read_agents
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.live.protocol import Hello, read_message
+from estragon.selfplay import session, trainer
+from estragon.selfplay.evaluation import StageEvaluator
 from estragon.support import paths
 from estragon.tag.layout import load_layout
 from estragon.tag.rules import load_rules
@@ -90,6 +93,8 @@ def test_every_command_runs(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("PATH", f"{BIN}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(session, "StageEvaluator", partial(StageEvaluator, matches=16))
+    monkeypatch.setattr(trainer, "choose_threads", lambda *_: trainer.Threads(1, 1))
     for line in lines:
         command = line.split("#")[0].strip().replace(".venv/bin/", "")
         if command in RUN_ELSEWHERE:

@@ -61,7 +61,7 @@ def everything() -> list[Requirement]:
 
 def test_core_is_light() -> None:
     core = {Requirement(line).name for line in PROJECT["dependencies"]}
-    assert core == {"numpy", "websockets", "msgspec", "tyro", "rich"}
+    assert core == {"numpy", "websockets", "msgspec", "tyro", "rich", "platformdirs", "filelock"}
 
 
 def test_extras() -> None:

@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 
 from estragon.cli import main
-from estragon.show.film_renderers import GODOT_SIZE, TOP_DOWN_SIZE
-from estragon.show.godot_frames import HOLD_SEC
+from estragon.show.film_renderers import GODOT_SIZE, HOLD_SEC, TOP_DOWN_SIZE
 from estragon.show.top_down import SIZE
 from estragon.show.trajectory_reader import read_trajectory
 from estragon.tag.frozen import FrozenPolicy

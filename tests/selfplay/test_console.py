@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from estragon.selfplay import display as module
+from estragon.selfplay import console as module
 from estragon.selfplay.console import Display, strength_table
 from estragon.selfplay.session import start_session
 from estragon.selfplay.trainer import Threads

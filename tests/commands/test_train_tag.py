@@ -237,7 +237,7 @@ def pickled(root: Path) -> str:
         ("--arenas 2", "arenas: expected"),
         ("--horizon 0", "horizon"),
         ("--learning-rate nan", "learning_rate"),
-        ("--discount 1.5", "discount"),
+        ("--discount 1.5", "gamma"),
         ("--past 0.9 --sparring 0.9", "past and sparring"),
         ("--output rules.json", "cannot write"),
         ("--output /dev/null/x", "cannot write"),

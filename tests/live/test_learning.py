@@ -410,7 +410,7 @@ def by_kernel(policy: Policy, features: np.ndarray, rewards: np.ndarray) -> np.n
     scaled[0, :, 0] = CONFIG.reward_scale * rewards[:steps]
     no = np.zeros((steps, 1), dtype=bool)
     advantages = np.zeros((2, steps, 1), dtype=np.float32)
-    compute_gae(scaled, values, no, no, CONFIG.discount, CONFIG.smoothing, advantages)
+    compute_gae(scaled, values, no, no, CONFIG.gamma, CONFIG.gae_lambda, advantages)
     kept: np.ndarray = advantages[0, :, 0]
     return kept
 

@@ -42,9 +42,9 @@ class Witness(LearningActor):
 @pytest.mark.slow
 def test_observation_action_chance_reward_and_number_belong_together(tmp_path: Path) -> None:
     """Without discount an advantage and a value say what the reward was; it tells id and action."""
-    config = replace(CONFIG, horizon=HORIZON, past=0.0, sparring=0.0, discount=0.0)
+    config = replace(CONFIG, horizon=HORIZON, past=0.0, sparring=0.0, gamma=0.0)
     trainer, source = keeping(
-        task_of(rules=load_rules()), horizon=HORIZON, past=0.0, sparring=0.0, discount=0.0
+        task_of(rules=load_rules()), horizon=HORIZON, past=0.0, sparring=0.0, gamma=0.0
     )
     actor = Witness(trainer, source)
     with (

@@ -32,8 +32,8 @@ def test_no_number_may_be_negative_or_none(name: str, value: float) -> None:
         ("hidden", 0),
         ("remembered", 0),
         ("snapshot_every", 0),
-        ("discount", 1.1),
-        ("smoothing", 1.1),
+        ("gamma", 1.1),
+        ("gae_lambda", 1.1),
         ("past", 1.1),
     ],
 )
@@ -45,3 +45,10 @@ def test_each_number_has_its_range(name: str, value: float) -> None:
 def test_there_are_no_more_arenas_than_all() -> None:
     with pytest.raises(UserError, match="past and sparring"):
         replace(PPOConfig(), past=0.6, sparring=0.5).check()
+
+
+def test_names_of_earlier_versions_are_understood() -> None:
+    saved = {"discount": 0.9, "smoothing": 0.8, "gradient_limit": 1.0, "divergence_limit": 0.1}
+    config = PPOConfig.from_saved(saved | {"value_weight": 0.25, "epochs": 3})
+    assert (config.gamma, config.gae_lambda, config.max_grad_norm) == (0.9, 0.8, 1.0)
+    assert (config.target_kl, config.value_coef, config.epochs) == (0.1, 0.25, 3)

@@ -28,7 +28,7 @@ from estragon.selfplay.ppo import (
 from tests.selfplay.staging import CONFIG, CPU, beginners, differences, short_rules, through_a_file
 
 CHOICES = 7
-LOSS_CONFIG = replace(PPOConfig(), clip=0.2, entropy=0.01, value_weight=0.5)
+LOSS_CONFIG = replace(PPOConfig(), clip=0.2, entropy=0.01, value_coef=0.5)
 
 
 class Rows:
@@ -74,7 +74,7 @@ class Rows:
             self.advantages,
             self.returns,
             config.clip,
-            config.value_weight,
+            config.value_coef,
             config.entropy,
             gradient,
             measures,
@@ -182,8 +182,8 @@ def test_the_entropy_is_in_the_loss() -> None:
 
 def test_the_values_weight_is_in_the_loss() -> None:
     rows = Rows(12)
-    one, _ = rows.by_pass(replace(LOSS_CONFIG, value_weight=0.5))
-    two, _ = rows.by_pass(replace(LOSS_CONFIG, value_weight=1.0))
+    one, _ = rows.by_pass(replace(LOSS_CONFIG, value_coef=0.5))
+    two, _ = rows.by_pass(replace(LOSS_CONFIG, value_coef=1.0))
     np.testing.assert_allclose(two[:, -1], 2.0 * one[:, -1], rtol=1e-6)
     np.testing.assert_array_equal(two[:, :-1], one[:, :-1])
     error = rows.scores[:, -1].astype(np.float64) - rows.returns
@@ -249,7 +249,7 @@ RULES = short_rules()
 PPO_SIZE = RULES.observation.size
 PPO_ROWS = 512
 REWARDED = 3
-EASY = replace(CONFIG, epochs=4, minibatch=128, learning_rate=3e-3, divergence_limit=1e6)
+EASY = replace(CONFIG, epochs=4, minibatch=128, learning_rate=3e-3, target_kl=1e6)
 NOTHING_SEEN: list[Moments] = []
 
 
@@ -304,7 +304,7 @@ def update(learner: Learner, seed: int, rate: float = 3e-3) -> Losses:
 
 
 def test_rows_of_no_weight_teach_the_policy_nothing() -> None:
-    config = replace(EASY, value_weight=0.0, entropy=0.0)
+    config = replace(EASY, value_coef=0.0, entropy=0.0)
     for weight in (0.0, 1.0):
         learner = learner_of(config)
         before = through_a_file(learner.policy.layers.state_dict())
@@ -357,9 +357,9 @@ def test_every_epoch_goes_through_all_rows() -> None:
 
 
 def test_it_stops_when_it_has_moved_far_enough() -> None:
-    learner = learner_of(replace(EASY, divergence_limit=0.0))
+    learner = learner_of(replace(EASY, target_kl=0.0))
     assert update(learner, 0).gradient_steps == PPO_ROWS // EASY.minibatch, "after one epoch"
-    moved = [update(learner_of(replace(EASY, divergence_limit=limit)), 0) for limit in (1e-3, 1e6)]
+    moved = [update(learner_of(replace(EASY, target_kl=limit)), 0) for limit in (1e-3, 1e6)]
     assert moved[0].gradient_steps < moved[1].gradient_steps
     assert moved[0].kl < moved[1].kl
 
@@ -378,8 +378,8 @@ def test_advantages_are_told_as_they_were() -> None:
 
 def test_shifted_and_stretched_advantages_teach_the_same() -> None:
     learners = (
-        learner_of(replace(EASY, value_weight=0.0)),
-        learner_of(replace(EASY, value_weight=0.0)),
+        learner_of(replace(EASY, value_coef=0.0)),
+        learner_of(replace(EASY, value_coef=0.0)),
     )
     batch = played(learners[0], 0)
     other = batch._replace(advantages=(7.0 * batch.advantages + 2.0).astype(np.float32))

@@ -245,7 +245,7 @@ def _advantages(steps: list[JsonStep], following: float, config: PPOConfig) -> n
     ended = np.array([[step.done] for step in steps])
     swapped = np.zeros((count, 1), dtype=bool)
     swapped[:-1, 0] = roles[1:] != roles[:-1]
-    compute_gae(rewards, values, ended, swapped, config.discount, config.smoothing, advantages)
+    compute_gae(rewards, values, ended, swapped, config.gamma, config.gae_lambda, advantages)
     along: np.ndarray = advantages[roles, rows, 0]
     return along
 

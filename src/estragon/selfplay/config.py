@@ -1,7 +1,9 @@
 """The settings of a run: what is learned (`Task`) and how (`PPOConfig`)."""
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Annotated, Any, Literal, Self
+
+import tyro
 
 from estragon.support.errors import UserError
 from estragon.tag.layout import Layout
@@ -13,6 +15,15 @@ RoleChoice = Literal["seeker", "hider", "both"]
 BLOCKS = 2
 """Parts the arenas are divided into, each played by one thread. The result depends on this number,
 not on the number of threads."""
+
+OLD_NAMES = {
+    "discount": "gamma",
+    "smoothing": "gae_lambda",
+    "gradient_limit": "max_grad_norm",
+    "divergence_limit": "target_kl",
+    "value_weight": "value_coef",
+}
+"""Names of hyperparameters in earlier runs; as options they still work."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +58,19 @@ class PPOConfig:
     """Balances the roles: a role that wins more than half of the recent matches learns less, so
     that the other can catch up. Its matches against current policies and past selves are weighted
     by (2 × share of losses) to this power; 0 turns balancing off."""
-    discount: float = 0.995
+    gamma: Annotated[float, tyro.conf.arg(aliases=["--discount"])] = 0.995
     """Discount factor (gamma) per decision."""
-    smoothing: float = 0.95
+    gae_lambda: Annotated[float, tyro.conf.arg(aliases=["--smoothing"])] = 0.95
     """Lambda of generalized advantage estimation (GAE)."""
     clip: float = 0.2
     """PPO's clipping range."""
     entropy: float = 0.010
     """Entropy coefficient: higher values explore more."""
-    value_weight: float = 0.5
+    value_coef: Annotated[float, tyro.conf.arg(aliases=["--value-weight"])] = 0.5
     """Weight of the value loss."""
-    gradient_limit: float = 0.5
+    max_grad_norm: Annotated[float, tyro.conf.arg(aliases=["--gradient-limit"])] = 0.5
     """Maximum norm of the gradient."""
-    divergence_limit: float = 0.03
+    target_kl: Annotated[float, tyro.conf.arg(aliases=["--divergence-limit"])] = 0.03
     """An update stops early when the KL divergence exceeds this."""
     reward_scale: float = 0.1
     """Rewards are multiplied by this before learning."""
@@ -75,6 +86,11 @@ class PPOConfig:
     hidden: int = 64
     """Units of each of the two hidden layers."""
 
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any]) -> Self:
+        """Read the settings of a run, also of one that used the older names."""
+        return cls(**{OLD_NAMES.get(name, name): value for name, value in saved.items()})
+
     def check(self) -> None:
         """Reject invalid values, by name."""
         for field in fields(self):
@@ -83,7 +99,7 @@ class PPOConfig:
                 raise UserError(f"{field.name}: expected 1 or more, got {value}")
             if not 0 <= value < 2**20:
                 raise UserError(f"{field.name}: expected 0 to {2**20}, got {value}")
-        for name in ("discount", "smoothing"):
+        for name in ("gamma", "gae_lambda"):
             if getattr(self, name) > 1:
                 raise UserError(f"{name}: expected 0 to 1, got {getattr(self, name)}")
         if self.past + self.sparring > 1:

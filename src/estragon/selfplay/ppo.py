@@ -153,7 +153,7 @@ def ppo_loss(
     value_loss = (outputs[:, -1] - returns).square().mean()
     entropy = -(log_moves.exp() * log_moves).sum(dim=1)
     entropy = (entropy + nn.functional.softplus(jump) - jump * torch.sigmoid(jump)).mean()
-    loss = policy_loss + config.value_weight * value_loss - config.entropy * entropy
+    loss = policy_loss + config.value_coef * value_loss - config.entropy * entropy
     kl = (ratio - 1.0 - log_ratio).mean()
     clip_fraction = ((ratio - 1.0).abs() > config.clip).float().mean()
     return loss, torch.stack([policy_loss, value_loss, entropy, kl, clip_fraction]).detach()
@@ -167,7 +167,7 @@ def ppo_loss_gradient(
     advantages: np.ndarray,
     returns: np.ndarray,
     clip: float,
-    value_weight: float,
+    value_coef: float,
     entropy_weight: float,
     gradient: np.ndarray,
     terms: np.ndarray,
@@ -177,7 +177,7 @@ def ppo_loss_gradient(
     Args:
         outputs: (rows, n_moves + 2) float32.
         actions, old_log_probs, advantages, returns: a Minibatch.
-        clip, value_weight, entropy_weight: of the config.
+        clip, value_coef, entropy_weight: of the config.
         gradient: (rows, n_moves + 2) float32 to fill.
         terms: (5,) float64 to fill.
     """
@@ -221,7 +221,7 @@ def ppo_loss_gradient(
         grad += share * entropy_weight * jump * jump_prob * (1.0 - jump_prob)
         gradient[row, n_moves] = grad
         error = row_outputs[n_moves + 1] - returns[row]
-        gradient[row, n_moves + 1] = 2.0 * share * value_weight * error
+        gradient[row, n_moves + 1] = 2.0 * share * value_coef * error
         jump_entropy = math.log1p(math.exp(-abs(jump))) + max(jump, 0.0) - jump * jump_prob
         terms[POLICY_LOSS] -= share * min(ratio * advantage, bounded * advantage)
         terms[VALUE_LOSS] += share * error * error
@@ -287,7 +287,7 @@ class Learner:
             for chosen in order.chunk(parts):
                 minibatch = Minibatch(*(column.index_select(0, chosen) for column in columns))
                 steps.append(self._step(features.index_select(0, chosen), minibatch))
-            if steps[-1][KL] > config.divergence_limit:
+            if steps[-1][KL] > config.target_kl:
                 break
         unexplained = float((returns - values).var() / (returns.var() + 1e-8))
         self._update_normalisation(moments)
@@ -321,7 +321,7 @@ class Learner:
                 minibatch.advantages.numpy(),
                 minibatch.returns.numpy(),
                 config.clip,
-                config.value_weight,
+                config.value_coef,
                 config.entropy,
                 gradient.numpy(),
                 terms,
@@ -331,7 +331,7 @@ class Learner:
             loss, tensor = ppo_loss(outputs, minibatch, config)
             loss.backward()  # type: ignore[no-untyped-call]
             terms = tensor.cpu().numpy()
-        nn.utils.clip_grad_norm_(self.policy.parameters(), config.gradient_limit)
+        nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm)
         self.optimizer.step()
         return terms
 

@@ -257,8 +257,8 @@ class Rollout:
             self._values,
             self._ended,
             self._swapped,
-            self._config.discount,
-            self._config.smoothing,
+            self._config.gamma,
+            self._config.gae_lambda,
             self._advantages,
         )
 

@@ -107,7 +107,7 @@ class Session:
             kept = folder.path / Path(task.opponent).name
             if task.opponent != LEAGUE and kept.is_file():
                 task = replace(task, opponent=str(kept))  # the directory may have been moved
-            config, budget = PPOConfig(**saved["recipe"]), int(saved["budget"])
+            config, budget = PPOConfig.from_saved(saved["recipe"]), int(saved["budget"])
             device = device or torch.device(saved["device"])
             if device.type == "cuda" and not torch.cuda.is_available():
                 raise UserError(

@@ -32,7 +32,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     [
         pytest.param("market", OLD_ADDON, id="market-old"),
         pytest.param("market", ADDON, id="market-ours"),
-        pytest.param("lookout", OLD_ADDON, id="lookout-old"),
+        pytest.param("lookout", OLD_ADDON, id="lookout-old", marks=pytest.mark.prove),
         # With our addon they are also in test_project_check.py and in test_images.py.
         pytest.param("harbour", OLD_ADDON, id="harbour-old", marks=pytest.mark.prove),
         pytest.param("harbour", ADDON, id="harbour-ours", marks=pytest.mark.prove),

@@ -109,7 +109,7 @@ def algorithm_of(name: str) -> RllibAlgorithm:
 
 def build(
     plan: "Plan", roles: dict[str, Role], game: dict[str, Any]
-) -> ray.rllib.algorithms.algorithm.RllibAlgorithm:
+) -> ray.rllib.algorithms.algorithm.Algorithm:
     """Start env runners with their games, and create the learner."""
     config = config_of(plan, roles, game)
     try:

@@ -24,6 +24,7 @@ from estragon.selfplay.evaluation import StageEvaluator
 from estragon.support import paths
 from estragon.tag.layout import load_layout
 from estragon.tag.rules import load_rules
+from tests.selfplay.staging import few_charts
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "REWARD_NOTES.md"]
@@ -94,6 +95,7 @@ def test_every_command_runs(
 ) -> None:
     monkeypatch.setenv("PATH", f"{BIN}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(session, "StageEvaluator", partial(StageEvaluator, matches=16))
+    monkeypatch.setattr("estragon.show.charts.draw.all_charts", few_charts)
     monkeypatch.setattr(trainer, "choose_threads", lambda *_: trainer.Threads(1, 1))
     for line in lines:
         command = line.split("#")[0].strip().replace(".venv/bin/", "")

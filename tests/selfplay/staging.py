@@ -212,3 +212,10 @@ def assert_same_runs(one: Path, other: Path) -> None:
     assert latest.read_bytes() == (runs[0] / "metrics.csv").read_bytes()
     crosses = [(run / "cross_play.json").read_text() for run in runs]
     assert crosses[0] == crosses[1]
+
+
+def few_charts(runs: Any, axis: Any) -> Any:
+    """Some of the charts of a run: tests/show/charts draws all of them."""
+    from estragon.show.charts.definitions import all_charts
+
+    return all_charts(runs, axis)[:4]

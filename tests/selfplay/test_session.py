@@ -29,6 +29,7 @@ from tests.selfplay.staging import (
     Onlooker,
     assert_same_runs,
     beginners,
+    few_charts,
     rows_without_speed,
     short_rules,
     task_of,
@@ -136,7 +137,10 @@ def test_a_run_leaves_the_files_of_the_contract(whole: Path) -> None:
     assert not [name for name in files_of(whole) if Path(name).name.startswith(".")]
 
 
-def test_the_tables_and_charts_of_a_run(whole: Path, tmp_path: Path) -> None:
+def test_the_tables_and_charts_of_a_run(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("estragon.show.charts.draw.all_charts", few_charts)
     run_folder = the_run(whole)
     metrics = rows_without_speed(run_folder / "metrics.csv")
     assert len(metrics) == 1 + UPDATES

@@ -20,6 +20,7 @@ from tests.selfplay.staging import (
     CPU,
     STEPS_PER_UPDATE,
     Onlooker,
+    few_charts,
     short_rules,
     task_of,
     the_run,
@@ -28,12 +29,13 @@ from tests.selfplay.staging import (
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few stages, few matches, and a small film."""
+    """Few stages, matches and charts, and a small film."""
     monkeypatch.setattr("estragon.selfplay.session.STAGES", (0.0, 1.0))
     monkeypatch.setattr(
         "estragon.selfplay.session.StageEvaluator", partial(StageEvaluator, matches=6)
     )
     monkeypatch.setattr("estragon.selfplay.evaluation.BEST_RESPONSE_MATCHES", 16)
+    monkeypatch.setattr("estragon.show.charts.draw.all_charts", few_charts)
     monkeypatch.setitem(QUALITIES, "low", Quality((192, 108), 5))
 
 

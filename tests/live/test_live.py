@@ -81,7 +81,7 @@ def test_self_play_in_rounds_leaves_everything(tmp_path: Path) -> None:
     """The very script of the page, with a shorter time and a folder of its own."""
     words = ["bash", ROOT / "scripts" / "train.sh", "self-play", *QUICK, "--output", tmp_path]
     words += ["--rewards", "classic"]
-    env = os.environ | {"AI_TRAIN_DURATION": "12", "SELF_PLAY_ROUNDS": "2", "PWD": str(tmp_path)}
+    env = os.environ | {"AI_TRAIN_DURATION": "30", "SELF_PLAY_ROUNDS": "2", "PWD": str(tmp_path)}
     done = subprocess.run(
         [str(word) for word in words],
         cwd=tmp_path,

@@ -11,7 +11,7 @@ from PIL import Image
 
 from estragon.cli import main
 from estragon.show.film_renderers import GODOT_SIZE, HOLD_SEC, TOP_DOWN_SIZE
-from estragon.show.top_down import SIZE
+from estragon.show.paths_picture import SIZE
 from estragon.show.trajectory_reader import read_trajectory
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import save_policies

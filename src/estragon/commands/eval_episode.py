@@ -58,7 +58,7 @@ class EvalEpisodeCommand:
 
     def run(self) -> None:
         """Play, write, draw, and report."""
-        from estragon.show.top_down import save_paths
+        from estragon.show.paths_picture import save_paths
         from estragon.show.trajectory_log import log_match
         from estragon.show.trajectory_reader import read_trajectory
         from estragon.tag.matches import default_player

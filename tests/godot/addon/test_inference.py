@@ -201,7 +201,7 @@ def test_a_model_is_exchanged_while_the_game_runs(stage: Stage) -> None:
     (error,) = found.errors
     assert "Stage/Ann cannot be played by" in error
     assert "bad.onnx" in error
-    assert "the model before goes on" in error
+    assert "the previous model stays in use" in error
 
 
 def test_a_file_that_was_written_anew_is_read_again(stage: Stage) -> None:
@@ -317,7 +317,7 @@ def test_models_that_do_not_fit_are_named_once_and_people_play(stage: Stage) -> 
     assert "Stage/Lost cannot be played by a model: there is no onnx_model_path" in found.errors[0]
     for (path, problem), error in zip(says.items(), found.errors[1:], strict=True):
         assert f"Stage/{path.stem}1 cannot be played by {path}: {problem}" in error
-        assert error.endswith("; people play it")
+        assert error.endswith("; people control it")
     assert [name for name, by in found.heuristics.items() if by == "model"] == ["good1", "good2"]
     assert found.of("good2", "kick") == [1, 1, 1]
 

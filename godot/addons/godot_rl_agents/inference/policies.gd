@@ -227,7 +227,9 @@ func _tell(node: Node, model: String, problem: String, is_still_played: bool) ->
 	if "%s: %s" % [model, problem] in _told:
 		return
 	_told["%s: %s" % [model, problem]] = true
-	var instead: String = "the model before goes on" if is_still_played else "people play it"
+	var instead: String = (
+		"the previous model stays in use" if is_still_played else "people control it"
+	)
 	push_error(
 		(
 			"Godot RL Agents: %s cannot be played by %s: %s; %s"

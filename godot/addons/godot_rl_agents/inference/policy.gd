@@ -1,8 +1,8 @@
 extends RefCounted
-## A model and the agents that it plays: all are decided upon in one run.
+## A model and the agents that it controls, evaluated in one batch.
 ##
-## On a worker thread a decision takes effect when the next one is due. Whoever began a new episode
-## meanwhile does not get it, and as long as the thread is not done everyone goes on as before.
+## On a worker thread, a decision takes effect when the next one is due. Agents that started a new
+## episode in the meantime do not get it, and until the thread is done all keep their last action.
 
 ## The path of its file, or what else to call it.
 var name: String
@@ -98,7 +98,7 @@ func _take(answers: Array, who: Array[RLAddon.InferenceAgent]) -> void:
 			_answered.append(who[place])
 
 
-## Find those whose observations the model cannot take; where it is nobody's, it is everybody's.
+## Find the agents whose observations the model rejects; if none stands out, report all of them.
 func _blame(error: String) -> void:
 	for player: RLAddon.InferenceAgent in players:
 		var misfit: String = model.misfit(player.agent.seen)

@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from estragon.show.canvas import HIDER, SEEKER
-from estragon.show.top_down import SIZE, draw_paths, draw_scenery, save_paths, view_of
+from estragon.show.paths_picture import SIZE, draw_paths, save_paths
+from estragon.show.top_down import draw_scenery, view_of
 from estragon.show.trajectory import Trajectory
 from estragon.show.trajectory_reader import read_trajectory
 from estragon.tag.rules import load_rules

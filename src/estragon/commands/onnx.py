@@ -1,15 +1,31 @@
-"""`estragon onnx compare`: do Godot and onnxruntime compute the same from a model?"""
+"""`estragon onnx`: run a model in Godot or onnxruntime, or compare both."""
 
 import dataclasses
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
-from estragon.onnx.compare import compare_file
+from estragon.onnx.compare import compare_file, run_once
 from estragon.support.errors import CHECK_FAILED, OK
 from estragon.support.options import check_span
+
+
+@dataclasses.dataclass(frozen=True)
+class OnnxRunCommand:
+    """Run a model once and print its outputs as JSON."""
+
+    model: Annotated[Path, tyro.conf.Positional]
+    """The `.onnx` file."""
+    inputs: Path
+    """A JSON file: an object that maps the name of each input to a nested list."""
+    engine: Literal["godot", "onnxruntime"] = "godot"
+    """The engine that runs it."""
+
+    def run(self) -> None:
+        """Run, print."""
+        print(json.dumps(run_once(self.model, self.inputs, self.engine)))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -116,7 +116,7 @@ class BinaryWire(Wire):
         infos = None
         if has_infos:
             sections = SectionReader(frame, layout.end)
-            infos = self._infos.decode(bytes(sections.text()), layout.rows, reuse=True)
+            infos = self._infos.decode(sections.text(), layout.rows, reuse=True)
             sections.finish()
         result = StepResult(
             table=self.table,
@@ -160,7 +160,7 @@ class BinaryWire(Wire):
         masks = sections.take(UINT8, int(table.mask_offsets[-1])) if flags & MASKS else None
         infos = None
         if flags & INFOS:
-            infos = self._infos.decode(bytes(sections.text()), rows, reuse=False)
+            infos = self._infos.decode(sections.text(), rows, reuse=False)
         sections.finish()
         final_obs = None
         if ended is not None and final_values is not None and final_images is not None:
@@ -186,7 +186,7 @@ class BinaryWire(Wire):
         self._frame[:start] = LENGTH.pack(size) + HEADER.pack(ACTIONS, 0, 0, len(self.table))
         self._actions = np.frombuffer(self._frame, FLOAT32, offset=start)
 
-    def _decode_joined(self, text: memoryview) -> tuple[AgentInfo, ...]:
+    def _decode_joined(self, text: bytes) -> tuple[AgentInfo, ...]:
         agents: list[AgentInfo] = []
         newest = self._newest_id
         for joined in decode_json(JOINED_AGENTS, text):
@@ -202,9 +202,6 @@ class BinaryWire(Wire):
                 )
             except SpaceError as error:
                 raise BadMessageError(f"agent {joined.id} joined: {error}") from error
-            for known in (*self.table.agents[:1], *agents):
-                if known.spaces == spaces:
-                    spaces = known.spaces  # the same object, to share what is cached in it
             agents.append(AgentInfo(joined.id, joined.policy, spaces))
         return tuple(agents)
 
@@ -217,23 +214,21 @@ class SectionReader:
 
     def take(self, dtype: np.dtype[Any], count: int) -> np.ndarray:
         """The next section, whose length is known."""
-        end = self._at + dtype.itemsize * count
+        return np.frombuffer(self._frame, dtype, count, self._skip(dtype.itemsize * count))
+
+    def text(self) -> bytes:
+        """The next section, which starts with its length."""
+        (length,) = LENGTH.unpack_from(self._frame, self._skip(LENGTH.size))
+        start = self._skip(length)
+        return bytes(memoryview(self._frame)[start : start + length])
+
+    def _skip(self, size: int) -> int:
+        """Where a section of this size starts."""
+        start, end = self._at, self._at + size
         if end > len(self._frame):
             raise BadMessageError(f"{len(self._frame)} bytes, expected at least {end}")
-        found = np.frombuffer(self._frame, dtype, count, self._at)
         self._at = (end + 3) & ~3
-        return found
-
-    def text(self) -> memoryview:
-        """The next section, which starts with its length."""
-        if self._at + LENGTH.size > len(self._frame):
-            raise BadMessageError(f"{len(self._frame)} bytes, which end before a text's length")
-        (length,) = LENGTH.unpack_from(self._frame, self._at)
-        start, end = self._at + LENGTH.size, self._at + LENGTH.size + length
-        if end > len(self._frame):
-            raise BadMessageError(f"a text of {length} bytes, which exceeds the message")
-        self._at = (end + 3) & ~3
-        return memoryview(self._frame)[start:end]
+        return start
 
     def finish(self) -> None:
         """Raise BadMessageError if anything but padding follows."""

@@ -118,20 +118,20 @@ class HandshakeServer:
     def _read_env_info(self, channel: Channel) -> EnvInfo | None:
         try:
             channel.read(HANDSHAKE_TIMEOUT_SEC)
-            frame = channel.take()
-        except ChannelError as error:
-            self._reject(channel, f"sent {error}" if not channel.is_empty else str(error))
-            return None
-        if frame is None:
-            return None
-        try:
+            if (frame := channel.take()) is None:
+                return None
             kind = decode_json(MESSAGE_TYPE, frame).type
+            if kind == "env_info":
+                return self._decode_env_info(frame)
+            why = f"answered with '{kind}' instead of 'env_info'"
+        except ChannelError as error:
+            why = f"sent {error}" if not channel.is_empty else str(error)
         except BadMessageError as error:
-            self._reject(channel, f"sent invalid JSON: {error}")
-            return None
-        if kind != "env_info":
-            self._reject(channel, f"answered with '{kind}' instead of 'env_info'")
-            return None
+            why = f"sent invalid JSON: {error}"
+        self._reject(channel, why)
+        return None
+
+    def _decode_env_info(self, frame: bytearray) -> EnvInfo:
         try:
             info: EnvInfo = decode_json(ENV_INFO, frame)
         except BadMessageError as error:

@@ -42,13 +42,7 @@ class GodotEnv(PoolProperties, VectorEnv[Any, Any, np.ndarray]):
         key: str | None = None,
         **options: Any,
     ) -> None:
-        """Start the games, or wait for the editor.
-
-        Args:
-            env_path: what to play, see `Launch`.
-            key: return this observation only, instead of a dict of all.
-            options: see `Launch`.
-        """
+        """Start the games that `Launch` describes; `key` selects one observation of a dict."""
         self.closed = True  # until there is something to close
         self._core = VectorCore(env_path, key, options)
         self._pool = self._core.pool
@@ -177,13 +171,7 @@ class GodotSingleEnv(PoolProperties, gymnasium.Env[Any, Any]):
         key: str | None = None,
         **options: Any,
     ) -> None:
-        """Start the game, or wait for the editor.
-
-        Args:
-            env_path: what to play, see `Launch`.
-            key: return this observation only, instead of a dict of all.
-            options: see `Launch`, but one game only.
-        """
+        """Start the one game that `Launch` describes; `key` selects one observation of a dict."""
         self._core = VectorCore(env_path, key, options)
         self._pool = self._core.pool
         if self._core.num_slots != 1:
@@ -200,9 +188,8 @@ class GodotSingleEnv(PoolProperties, gymnasium.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Start an episode: with a seed, its first one; without, the next."""
         super().reset(seed=seed)
-        step = self._next_episode if seed is None else None
-        self._next_episode = None
-        if step is None:
+        step, self._next_episode = self._next_episode, None
+        if step is None or seed is not None:
             step = self._core.reset(seed)
         obs = self._core.obs_codec.decode(step.values[0], step.images[0])
         return obs, self._with_mask(step.reset_infos.get(0, {}))
@@ -230,14 +217,13 @@ class GodotSingleEnv(PoolProperties, gymnasium.Env[Any, Any]):
 
     def action_masks(self) -> np.ndarray:
         """(choices,) bool: which choices are allowed now."""
-        masks: np.ndarray = self._core.action_masks()[0]
-        return masks
+        return np.asarray(self._core.action_masks()[0])
 
     def close(self) -> None:
         """Stop the game."""
         self._pool.close()
 
     def _with_mask(self, info: dict[str, Any]) -> dict[str, Any]:
-        if self._core.mask_codec.available:
-            info = info | {"action_mask": self.action_masks().astype(np.int8)}
-        return info
+        if not self._core.mask_codec.available:
+            return info
+        return info | {"action_mask": self.action_masks().astype(np.int8)}

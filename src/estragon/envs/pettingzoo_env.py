@@ -95,14 +95,10 @@ class GodotParallelEnv(PoolProperties, ParallelEnv[str, Any, Any]):
         autoreset: bool = False,
         **options: Any,
     ) -> None:
-        """Start the game, or wait for the editor.
+        """Start the one game that `Launch` describes; `key` selects one observation of a dict.
 
-        Args:
-            env_path: what to play, see `Launch`.
-            key: return this observation only, instead of a dict of all.
-            autoreset: an agent whose episode ended stays in `agents`; its next episode starts in
-                the same step, with the observation in `reset_obs`.
-            options: see `Launch`, but one game only.
+        With `autoreset`, an agent whose episode ended stays in `agents`; its next episode starts in
+        the same step, with the observation in `reset_obs`.
         """
         launch = Launch(env_path, **options)
         if launch.n_parallel != 1:

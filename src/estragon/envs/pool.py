@@ -16,14 +16,7 @@ import numpy as np
 from estragon.envs.connection import GameConnection, GameLostError, HandshakeServer, listen
 from estragon.envs.launch import GameProgram, Launch
 from estragon.envs.spaces import is_image
-from estragon.envs.wire import (
-    LEFT,
-    TRUNCATED,
-    AgentTable,
-    EnvInfo,
-    Observations,
-    StepResult,
-)
+from estragon.envs.wire import LEFT, TRUNCATED, AgentTable, EnvInfo, Observations, StepResult
 from estragon.godot.display import display, has_display
 from estragon.godot.process import GodotError, RestartBudget, SupervisedProcess
 from estragon.support.errors import UserError
@@ -180,15 +173,12 @@ class GamePool:
             seed = (self._seed + index + self.launch.n_parallel * self.restarts) % MAX_SEED
             try:
                 lost.kill()
-                listener, process = self._start(index, seed)
-                game = self._connect(listener, process)
-                self.games[index] = game
+                self.games[index] = game = self._connect(*self._start(index, seed))
                 game.send_reset(seed)
                 first = game.receive()
-            except _NeedsRenderingError as again:
-                self._enable_rendering()
-                reason = again
             except GodotError as again:
+                if isinstance(again, _NeedsRenderingError):
+                    self._enable_rendering()
                 reason = again
             else:
                 return first if reset else _after_restart(lost.table, first, str(error))
@@ -198,8 +188,8 @@ class GamePool:
         if self._program is None:
             return listener, None
         try:
-            if self._draws and not has_display(self._env):
-                self._env = self._resources.enter_context(display())  # the last one was killed
+            if self._draws and not has_display(self._env):  # none yet, or it was killed
+                self._env = self._resources.enter_context(display())
             port = listener.getsockname()[1]
             return listener, self._program.start(
                 index, port, seed % MAX_SEED, self._env, draws=self._draws
@@ -219,9 +209,8 @@ class GamePool:
                 on_error.callback(process.stop, grace_sec=0.0)
             with listener:
                 server = HandshakeServer(listener, launch.encoding, hint)
-                channel, info = server.wait(
-                    launch.start_timeout_sec, process, self._renderer_check(process)
-                )
+                check = self._renderer_check(process)
+                channel, info = server.wait(launch.start_timeout_sec, process, check)
             on_error.callback(channel.close)
             if self._may_enable_rendering and _has_images(info):
                 raise _NeedsRenderingError(f"{name} observes images, but does not render")
@@ -240,7 +229,6 @@ class GamePool:
         self._draws = True
         if not self.launch.show_window:
             _needed_rendering.add(_launch_key(self.launch))
-        self._env = self._resources.enter_context(display())
 
     def _renderer_check(self, process: SupervisedProcess | None) -> Callable[[], None]:
         """Raises if a game fails to read an image, and then does not finish the handshake."""
@@ -310,9 +298,8 @@ def _after_restart(before: AgentTable, first: StepResult, reason: str) -> StepRe
 
 
 def _renders_at_once(launch: Launch) -> bool:
-    if launch.show_window or launch.draws is not None:
-        return launch.show_window or bool(launch.draws)
-    return _launch_key(launch) in _needed_rendering
+    needed = _launch_key(launch) in _needed_rendering
+    return launch.show_window or (needed if launch.draws is None else launch.draws)
 
 
 def _launch_key(launch: Launch) -> tuple[object, ...]:
@@ -323,12 +310,8 @@ def _launch_key(launch: Launch) -> tuple[object, ...]:
 def _has_images(info: EnvInfo) -> bool:
     spaces = info.observation_space
     each = spaces if isinstance(spaces, list) else [spaces]
-    return any(
-        is_image(key, text)
-        for space in each
-        if isinstance(space, dict)
-        for key, text in space.items()
-    )
+    known = [space for space in each if isinstance(space, dict)]
+    return any(is_image(key, text) for space in known for key, text in space.items())
 
 
 def _lacks_renderer(process: SupervisedProcess | None) -> bool:

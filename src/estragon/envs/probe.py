@@ -2,11 +2,13 @@
 
 import collections
 import dataclasses
+import itertools
 import os
 import re
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -177,55 +179,27 @@ def _random_rows(spaces: AgentSpaces, masks: np.ndarray, rng: np.random.Generato
     return rows
 
 
-@dataclasses.dataclass
-class ObservationRange:
-    """The smallest and largest observation of all agents with the same spaces."""
+class KeyRange:
+    """The smallest and largest values of one observation, of all agents with the same spaces."""
 
-    policy: str
-    low: np.ndarray
-    high: np.ndarray
-    image_low: np.ndarray
-    image_high: np.ndarray
-    rows: int = 0
+    def __init__(self, policy: str, spec: ObservationSpec) -> None:
+        self.policy, self.spec, self.rows = policy, spec, 0
+        self.low, self.high = np.full(spec.size, np.inf), np.full(spec.size, -np.inf)
 
-    @classmethod
-    def empty(cls, agent: AgentInfo) -> "ObservationRange":
-        """Before the first observation."""
-        size, image_size = agent.spaces.obs_size, agent.spaces.image_size
-        return cls(
-            agent.policy,
-            np.full(size, np.inf),
-            np.full(size, -np.inf),
-            np.full(image_size, 255, np.uint8),
-            np.zeros(image_size, np.uint8),
-        )
+    def add(self, seen: np.ndarray) -> None:
+        """Add (agents, size) values."""
+        np.minimum(self.low, seen.min(axis=0), out=self.low)
+        np.maximum(self.high, seen.max(axis=0), out=self.high)
+        self.rows += len(seen)
 
-    def add(self, values: np.ndarray, images: np.ndarray) -> None:
-        """Add (agents, obs_size) and (agents, image_size)."""
-        np.minimum(self.low, values.min(axis=0), out=self.low)
-        np.maximum(self.high, values.max(axis=0), out=self.high)
-        np.minimum(self.image_low, images.min(axis=0), out=self.image_low)
-        np.maximum(self.image_high, images.max(axis=0), out=self.image_high)
-        self.rows += len(values)
+    def warnings(self) -> list[str]:
+        """What is suspicious about it."""
+        is_image = self.spec.kind == "image"
+        problems = self._image_problems() if is_image else self._value_problems()
+        return [f"{self.policy}: observation '{self.spec.key}' {each}" for each in problems]
 
-    def warnings(self, spaces: AgentSpaces) -> list[str]:
-        """What is suspicious about the observations."""
-        if not spaces.observations:
-            return [f"{self.policy}: its agents observe nothing"]
-        found: list[str] = []
-        for spec, start in spaces.obs_offsets:
-            span = slice(start, start + spec.size)
-            if spec.kind == "image":
-                problems = self._image_warnings(self.image_low[span], self.image_high[span])
-            else:
-                problems = self._value_warnings(spec, self.low[span], self.high[span])
-            where = f"{self.policy}: observation '{spec.key}'"
-            found += [f"{where} {problem}" for problem in problems]
-        return found
-
-    def _value_warnings(
-        self, spec: ObservationSpec, low: np.ndarray, high: np.ndarray
-    ) -> list[str]:
+    def _value_problems(self) -> list[str]:
+        spec, low, high = self.spec, self.low, self.high
         found: list[str] = []
         enough = self.rows >= MIN_STEPS
         constant = np.flatnonzero(low == high)
@@ -248,35 +222,32 @@ class ObservationRange:
             found.append(f"is at most {largest:g}; scale it to about -1 to 1")
         return found
 
-    def _image_warnings(self, low: np.ndarray, high: np.ndarray) -> list[str]:
+    def _image_problems(self) -> list[str]:
         if self.rows < MIN_STEPS:
             return []
-        if low.min() == high.max():
-            return [f"is all {low.min()}: the camera sees nothing, or is not rendered"]
-        return ["never changed"] if np.array_equal(low, high) else []
+        if self.low.min() == self.high.max():
+            return [f"is all {self.low.min():g}: the camera sees nothing, or is not rendered"]
+        return ["never changed"] if np.array_equal(self.low, self.high) else []
 
-    def summary(self, spaces: AgentSpaces) -> list[dict[str, Any]]:
-        """The range of every observation that is not an image."""
+    def summary(self) -> dict[str, Any]:
+        """Its range."""
         constant = (self.low == self.high) & (self.rows > 1)
-        return [
-            {
-                "policy": self.policy,
-                "key": spec.key,
-                "size": spec.size,
-                "min": float(self.low[start : start + spec.size].min()),
-                "max": float(self.high[start : start + spec.size].max()),
-                "constant": int(constant[start : start + spec.size].sum()),
-            }
-            for spec, start in spaces.obs_offsets
-            if spec.kind != "image" and spec.size and self.rows
-        ]
+        return {
+            "policy": self.policy,
+            "key": self.spec.key,
+            "size": self.spec.size,
+            "min": float(self.low.min()),
+            "max": float(self.high.max()),
+            "constant": int(constant.sum()),
+        }
 
 
 class Diagnostics:
     """Collects statistics of the steps of several games, and warns of what is suspicious."""
 
     def __init__(self) -> None:
-        self.ranges: dict[AgentSpaces, ObservationRange] = {}
+        self._ranges: dict[AgentSpaces, list[KeyRange]] = {}
+        self._blind_policies: list[str] = []
         self.agent_steps = self.num_joined = self.num_left = 0
         self.terminated = self.truncated = 0
         self.lengths: list[int] = []
@@ -321,14 +292,24 @@ class Diagnostics:
     def _add_obs(self, table: AgentTable, obs: Observations) -> None:
         if table.spaces is not None:
             count = len(table)
-            pairs = [(obs.values.reshape(count, -1), obs.images.reshape(count, -1))]
+            parts = [(obs.values.reshape(count, -1), obs.images.reshape(count, -1))]
         else:
             rows = [obs.row(row) for row in range(len(table))]
-            pairs = [(values[None], images[None]) for values, images in rows]
-        for agent, pair in zip(table.agents, pairs, strict=False):
-            if agent.spaces not in self.ranges:
-                self.ranges[agent.spaces] = ObservationRange.empty(agent)
-            self.ranges[agent.spaces].add(*pair)
+            parts = [(values[None], images[None]) for values, images in rows]
+        for agent, (values, images) in zip(table.agents, parts, strict=False):
+            spaces = agent.spaces
+            if spaces not in self._ranges:
+                self._ranges[spaces] = [
+                    KeyRange(agent.policy, each) for each in spaces.observations
+                ]
+                if not spaces.observations:
+                    self._blind_policies.append(agent.policy)
+            seen = spaces.split(values, images)
+            for each in self._ranges[spaces]:
+                each.add(seen[each.spec.key].reshape(len(values), -1))
+
+    def _all_ranges(self) -> Iterator[KeyRange]:
+        return itertools.chain.from_iterable(self._ranges.values())
 
     def _check_masks(self, result: StepResult) -> None:
         for row, agent in enumerate(result.table.agents):
@@ -341,7 +322,8 @@ class Diagnostics:
 
     def warnings(self) -> list[str]:
         """What is suspicious, mostly because it makes learning harder."""
-        found = [text for spaces, seen in self.ranges.items() for text in seen.warnings(spaces)]
+        found = [f"{policy}: its agents observe nothing" for policy in self._blind_policies]
+        found += [text for each in self._all_ranges() for text in each.warnings()]
         if self.agent_steps >= MIN_STEPS:
             if self.reward_min == self.reward_max:
                 found.append(
@@ -374,7 +356,9 @@ class Diagnostics:
         variance = 0.0 if mean is None else max(0.0, self.reward_squares / count - mean**2)
         return {
             "observations": [
-                row for spaces, seen in self.ranges.items() for row in seen.summary(spaces)
+                each.summary()
+                for each in self._all_ranges()
+                if each.spec.kind != "image" and each.spec.size
             ],
             "reward_mean": mean,
             "reward_std": None if mean is None else variance**0.5,

@@ -37,13 +37,7 @@ class GodotVecEnv(PoolProperties, VecEnv):
         key: str | None = None,
         **options: Any,
     ) -> None:
-        """Start the games, or wait for the editor.
-
-        Args:
-            env_path: what to play, see `Launch`.
-            key: return this observation only, instead of a dict of all.
-            options: see `Launch`.
-        """
+        """Start the games that `Launch` describes; `key` selects one observation of a dict."""
         self._core = core = VectorCore(env_path, key, options)
         self._pool = core.pool
         self._segments = SegmentedActionCodec(core.spaces) if core.action_codec.mixed else None

@@ -120,12 +120,7 @@ class AgentSpaces:
         return spec.key if spec.kind == "box" and len(spec.shape) == 1 else None
 
     def split(self, values: np.ndarray, images: np.ndarray) -> dict[str, np.ndarray]:
-        """Observations by key.
-
-        Args:
-            values: (…, obs_size) float32.
-            images: (…, image_size) uint8.
-        """
+        """Observations by key, of (…, obs_size) float32 and (…, image_size) uint8."""
         if self.vector_key is not None:
             return {self.vector_key: values}
         found: dict[str, np.ndarray] = {}
@@ -148,11 +143,9 @@ class AgentSpaces:
 def read_spaces(
     observation_space: Any, action_space: Any, mask: Mapping[str, int], *, trusted_images: bool
 ) -> AgentSpaces:
-    """The spaces of one agent, from the objects in `env_info`.
+    """The spaces of one agent, from the objects in `env_info`: key → description.
 
     Args:
-        observation_space: key → its description.
-        action_space: key → its description.
         mask: key of every masked action → its number of choices.
         trusted_images: whether image sizes are height, width, channels. Older games declare
             channels, height, width, but send the bytes in the right order.
@@ -165,9 +158,15 @@ def read_spaces(
     actions = tuple(_read_action(key, text, mask) for key, text in action_space.items())
     if unknown := set(mask) - {action.key for action in actions if action.masked}:
         raise SpaceError(f"action_mask for '{min(unknown)}', which is not a discrete action")
-    spaces = AgentSpaces(observations, actions)
+    spaces = _shared(AgentSpaces(observations, actions))
     if max(spaces.obs_size, spaces.image_size, spaces.action_size, spaces.num_choices) > MAX_SIZE:
         raise SpaceError(f"more than {MAX_SIZE} values do not fit into a frame")
+    return spaces
+
+
+@functools.lru_cache
+def _shared(spaces: AgentSpaces) -> AgentSpaces:
+    """The first of all equal spaces, to share what is cached in it."""
     return spaces
 
 

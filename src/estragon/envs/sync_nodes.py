@@ -174,12 +174,7 @@ class SyncNodes:
 
 
 def check_sync(project: Path, scene: str | None) -> str:
-    """Reject a scene that certainly has no Sync node; returns a hint if that is uncertain.
-
-    Args:
-        project: its folder.
-        scene: the scene to play; None for the main scene.
-    """
+    """Reject a scene (None: the main one) that certainly has no Sync node; a hint if in doubt."""
     nodes = SyncNodes(project)
     doubt = nodes.uncertainty(scene)
     scenes = nodes.scenes()

@@ -29,7 +29,6 @@ from estragon.support.errors import UserError
 NO_SLOTS, NO_FLAGS = np.zeros(0, np.int64), np.zeros(0, bool)
 NO_VALUES, NO_IMAGES = np.zeros((0, 0), np.float32), np.zeros((0, 0), np.uint8)
 SEED = "seed"
-"""In an info: the seed of the episode that starts."""
 
 
 @dataclasses.dataclass
@@ -235,8 +234,9 @@ class VectorCore:
             for slot in ended.tolist():
                 if left[slot]:
                     step.infos[slot]["agent_left"] = True
-                else:
-                    step.reset_infos[slot] = _pop_seed(step.infos[slot])
+                else:  # the seed is that of the next episode
+                    info = step.infos[slot]
+                    step.reset_infos[slot] = {SEED: info.pop(SEED)} if SEED in info else {}
 
     def _reassign(self, game: int, result: StepResult) -> None:
         """Free the slots of agents that left, and assign free ones to agents that joined."""
@@ -282,11 +282,6 @@ class VectorCore:
         )
 
 
-def _pop_seed(info: dict[str, Any]) -> dict[str, Any]:
-    """The part of an info that belongs to the next episode; the rest stays."""
-    return {SEED: info.pop(SEED)} if SEED in info else {}
-
-
 def _concatenate(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -302,10 +297,11 @@ def _concatenate_infos(results: list[StepResult]) -> Infos | None:
 def _common_spaces(tables: list[AgentTable]) -> AgentSpaces:
     found = {agent.spaces: agent for table in tables for agent in table.agents}
     if len(found) > 1:
-        several = "; ".join(
-            f"agent {agent.id} ({agent.policy}) {spaces.describe()}"
-            for spaces, agent in list(found.items())[:3]
-        )
+        each = [
+            f"agent {agent.id} ({agent.policy}) {agent.spaces.describe()}"
+            for agent in found.values()
+        ]
+        several = "; ".join(each[:3])
         raise UserError(
             f"the agents have different spaces: {several}; a vector environment needs the same for "
             "all: use GodotParallelEnv or GodotMultiAgentEnv"

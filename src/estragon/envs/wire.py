@@ -47,6 +47,14 @@ class AgentInfo(NamedTuple):
         return f"{self.policy}:{self.id}"
 
 
+def _offsets(size: str) -> functools.cached_property[np.ndarray]:
+    def compute(table: "AgentTable") -> np.ndarray:
+        sizes = [getattr(agent.spaces, size) for agent in table.agents]
+        return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+    return functools.cached_property(compute)
+
+
 class AgentTable:
     """Agents in the order of a message's rows, and where each one's part of an array starts.
 
@@ -66,25 +74,10 @@ class AgentTable:
         found = {agent.spaces for agent in self.agents}
         return found.pop() if len(found) == 1 else None
 
-    @functools.cached_property
-    def obs_offsets(self) -> np.ndarray:
-        """In the values of observations."""
-        return _offsets([agent.spaces.obs_size for agent in self.agents])
-
-    @functools.cached_property
-    def image_offsets(self) -> np.ndarray:
-        """In the images."""
-        return _offsets([agent.spaces.image_size for agent in self.agents])
-
-    @functools.cached_property
-    def action_offsets(self) -> np.ndarray:
-        """In the actions."""
-        return _offsets([agent.spaces.action_size for agent in self.agents])
-
-    @functools.cached_property
-    def mask_offsets(self) -> np.ndarray:
-        """In the action masks."""
-        return _offsets([agent.spaces.mask_size for agent in self.agents])
+    obs_offsets = _offsets("obs_size")
+    image_offsets = _offsets("image_size")
+    action_offsets = _offsets("action_size")
+    mask_offsets = _offsets("mask_size")
 
     def select(self, rows: np.ndarray) -> "AgentTable":
         """The agents in these rows."""
@@ -98,10 +91,6 @@ class AgentTable:
         """An agent's name in error messages."""
         agent = self.agents[row]
         return f"agent {agent.id} ({agent.policy})"
-
-
-def _offsets(sizes: list[int]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 @dataclasses.dataclass(slots=True)
@@ -249,13 +238,7 @@ class InfoDecoder:
         self._infos: Infos | None = None
 
     def decode(self, text: bytes, rows: int, *, reuse: bool) -> Infos | None:
-        """One info per agent, or None if all are empty.
-
-        Args:
-            text: JSON.
-            rows: the number of agents.
-            reuse: return the very list of the last step if the text is the same.
-        """
+        """One info per agent, or None if all are empty; may `reuse` the list of the last step."""
         if reuse and text == self._text:
             return self._infos
         infos: Infos | None = decode_json(INFOS, text)
@@ -355,8 +338,6 @@ def read_agents(info: EnvInfo) -> AgentTable:
             )
         except SpaceError as error:
             raise SpaceError(f"agent {ids[row]}: {error}") from error
-        if agents and agents[-1].spaces == spaces:
-            spaces = agents[-1].spaces  # the same object, to share what is cached in it
         agents.append(AgentInfo(ids[row], policies[row], spaces))
     return AgentTable(tuple(agents))
 

@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def godot() -> Path:
     """The Godot of this machine, installed if there is none."""
-    return require_godot(install=True)
+    return require_godot()
 
 
 @pytest.fixture(scope="session")

@@ -167,7 +167,7 @@ def _runs(pid: str) -> bool:
 
 @pytest.mark.slow
 def test_real_godot_draws_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    require_godot(install=True)
+    require_godot()
     monkeypatch.setitem(QUALITIES, "low", Quality((192, 108), 1))
     assert main(["film", "--renderer", "godot", "--output", "film.mp4", "--keep-frames"]) == 0
     stream, _, frames = footage(here / "film.mp4", (192, 108))

@@ -152,13 +152,13 @@ def test_a_game_answers_until_it_is_killed() -> None:
     with Lockstep(paths.godot_project(), ["--arenas=2"]) as lockstep:
         assert lockstep.hello["arenas"] == 2
         assert lockstep.hello["godot"].startswith("4.")
-        first = bytes(lockstep.ask(BEGIN, "observations"))
-        assert bytes(lockstep.ask(BEGIN, "observations")) == first
+        first = bytes(lockstep.exchange(BEGIN, "observations"))
+        assert bytes(lockstep.exchange(BEGIN, "observations")) == first
         for pid in games_of(lockstep):
             os.kill(pid, signal.SIGKILL)
         start = time.monotonic()
         with pytest.raises(GodotError, match="observations"):
-            lockstep.ask(BEGIN, "observations")
+            lockstep.exchange(BEGIN, "observations")
         assert time.monotonic() - start < 10.0
 
 
@@ -174,7 +174,7 @@ def test_a_game_that_hangs_is_a_clear_error_in_bounded_time() -> None:
             os.kill(pid, signal.SIGSTOP)
         start = time.monotonic()
         with pytest.raises(GodotError, match="timed out after 1 s waiting for observations"):
-            lockstep.ask(BEGIN, "observations")
+            lockstep.exchange(BEGIN, "observations")
         assert time.monotonic() - start < 15.0
     assert not any(alive(pid) for pid in pids)
 
@@ -195,4 +195,4 @@ def test_a_frame_that_makes_no_sense_ends_the_game_with_a_reason(frame: bytes) -
         Lockstep(paths.godot_project(), []) as lockstep,
         pytest.raises(GodotError, match="closed the channel before an answer"),
     ):
-        lockstep.ask(frame, "an answer")
+        lockstep.exchange(frame, "an answer")

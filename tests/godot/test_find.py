@@ -35,15 +35,13 @@ def folder(empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def install_fake(version: str) -> Path:
     """A private copy of that version."""
     program = write_fake_godot(engine_folder() / "godot", version)
-    write_manifest(engine_folder(), Manifest("godot", "a test", version))
+    write_manifest(engine_folder(), Manifest("godot", "a test"))
     return program
 
 
 def test_none_at_all(empty_home: Path) -> None:
     with pytest.raises(UserError, match="no usable Godot 4 here: run estragon godot install"):
         find_godot()
-    with pytest.raises(UserError, match="run estragon godot install"):
-        require_godot(install=False)
 
 
 def test_godot4_comes_before_godot(folder: Path) -> None:
@@ -108,23 +106,25 @@ def test_a_wrong_godot_bin_is_never_skipped(
         write_fake_godot(chosen, GODOT_3)
     monkeypatch.setenv("GODOT_BIN", str(chosen))
     with pytest.raises(UserError, match=f"GODOT_BIN={chosen} cannot be used: .*{what}.*unset it"):
-        require_godot(install=True)
+        require_godot()
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"),
+    "text",
     [
-        ("4.6.3.stable.official.abc123", (4, 6, 3)),
-        ("4.4.stable.mono.official.4c311cbee", (4, 4, 0)),
-        ("4.6.3.stable.debian4.6.3+ds-2", (4, 6, 3)),
-        ("5.0.beta2.custom_build", (5, 0, 0)),
-        ("3.5.1.stable.official.6fed1ffa3", (3, 5, 1)),
+        "4.6.3.stable.official.abc123",
+        "4.4.stable.mono.official.4c311cbee",
+        "4.6.3.stable.debian4.6.3+ds-2",
+        "5.0.beta2.custom_build",
+        "4.10.stable.official",
     ],
 )
-def test_versions_are_read(tmp_path: Path, text: str, numbers: tuple[int, int, int]) -> None:
-    found = read_version(write_fake_godot(tmp_path / "godot", text))
-    assert (found.major, found.minor, found.patch) == numbers
-    assert found.text == text
+def test_versions_are_read(tmp_path: Path, text: str) -> None:
+    assert check_version(write_fake_godot(tmp_path / "godot", text)) == text
+
+
+def test_old_versions_are_read(tmp_path: Path) -> None:
+    assert read_version(write_fake_godot(tmp_path / "godot", GODOT_3)) == GODOT_3
 
 
 @pytest.mark.parametrize("text", ["3.5.1.stable.official.6fed1ffa3", "4.3.stable.official.77dcf97"])
@@ -161,11 +161,11 @@ def test_it_is_asked_once_until_it_changes(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     program = write_program(tmp_path / "godot", f"echo x >> {calls}; echo 4.4.1.stable.x")
     for _ in range(3):
-        assert read_version(program).patch == 1
+        assert read_version(program) == "4.4.1.stable.x"
     assert calls.read_text() == "x\n"
     write_fake_godot(program, "4.5.2.stable.x")
-    assert read_version(program).patch == 2
+    assert read_version(program) == "4.5.2.stable.x"
 
 
 def test_the_real_one(godot: Path) -> None:
-    assert check_version(godot).major >= 4
+    assert int(check_version(godot).partition(".")[0]) >= 4

@@ -116,8 +116,9 @@ def test_no_apt_and_no_network(
     empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(install, "RELEASES", NOWHERE)
     with pytest.raises(UserError) as caught:
-        install_private(releases=NOWHERE)
+        install_private()
     for part in (
         "Godot could not be installed",
         "no apt-get on PATH",
@@ -133,8 +134,9 @@ def test_no_apt_and_no_network(
 def test_apt_but_no_network(empty_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = Source(f"{NOWHERE}/debian", ["stable"], ["main"], "")
     monkeypatch.setattr(debian, "find_debian_archive", lambda: archive)
+    monkeypatch.setattr(install, "RELEASES", NOWHERE)
     with pytest.raises(UserError, match=r"apt could not get the package lists: .*official release"):
-        install_private(releases=NOWHERE)
+        install_private()
 
 
 @pytest.mark.prove
@@ -151,8 +153,9 @@ def test_too_little_space_is_said_before_the_work(
     empty_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(install, "NEEDED_MB", 10**12)
+    monkeypatch.setattr(install, "RELEASES", NOWHERE)
     with pytest.raises(UserError, match=r"too little space for Godot in .*ESTRAGON_HOME"):
-        install_private(releases=NOWHERE)
+        install_private()
 
 
 def test_a_disk_that_fills_up(
@@ -178,7 +181,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "file").touch()
     monkeypatch.setenv("ESTRAGON_HOME", os.fspath(tmp_path / "file"))
     with pytest.raises(UserError, match="cannot lock"):
-        install_private(releases=NOWHERE)
+        install_private()
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -198,67 +201,76 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def release(tmp_path: Path) -> Release:
-    """An archive like the official ones, in the folder that is served."""
+def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
+    """An archive like the official ones, in the folder that is served, for this machine."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(PROGRAM, f"#!/bin/sh\necho {VERSION}\n")
         archive.writestr("Godot.app/Contents/Info.plist", "x" * 100_000)
     (tmp_path / "served").mkdir()
     (tmp_path / "served" / "Godot.zip").write_bytes(packed.getvalue())
-    return Release("Godot.zip", PROGRAM, hashlib.sha512(packed.getvalue()).hexdigest())
+    release = Release("Godot.zip", PROGRAM, hashlib.sha512(packed.getvalue()).hexdigest())
+    monkeypatch.setattr(install, "release_here", lambda: release)
+    return release
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    """A server on this machine."""
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A server on this machine, where releases are."""
     handler = functools.partial(QuietHandler, directory=str(tmp_path / "served"))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
+        url = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setattr(install, "RELEASES", url)
+        yield url
         server.shutdown()
         thread.join()
 
 
-def fetch(tmp_path: Path, url: str, release: Release) -> Path:
+def fetch(tmp_path: Path) -> Path:
     engine = tmp_path / "engine"
-    name = install_official(
-        engine, tmp_path / "downloads", Progress(), releases=url, release=release
-    )
-    return engine / name
+    return engine / install_official(engine, tmp_path / "downloads", Progress())
 
 
-def test_fetched_verified_and_unpacked(tmp_path: Path, url: str, release: Release) -> None:
-    program = fetch(tmp_path, url, release)
+@pytest.mark.usefixtures("url", "release")
+def test_fetched_verified_and_unpacked(tmp_path: Path) -> None:
+    program = fetch(tmp_path)
     assert program == tmp_path / "engine" / PROGRAM
-    assert read_version(program).text == VERSION
+    assert read_version(program) == VERSION
 
 
+@pytest.mark.usefixtures("url", "release")
 def test_where_there_is_no_apt_it_is_installed(
-    empty_home: Path, url: str, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    program = install_private(releases=url, release=release)
+    program = install_private()
     assert program == find_godot()
     assert sorted(path.name for path in (empty_home / "godot").iterdir()) == ["engine", "lock"]
-    assert install_private(releases="http://127.0.0.1:9", release=release) == program
+    monkeypatch.setattr(install, "RELEASES", NOWHERE)
+    assert install_private() == program
 
 
+@pytest.mark.usefixtures("url", "release")
 def test_a_damaged_copy_is_replaced(
-    empty_home: Path, url: str, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    program = install_private(releases=url, release=release)
+    program = install_private()
     program.write_text("damaged")
-    assert install_private(releases=url, release=release) == program
-    assert read_version(program).text == VERSION
+    assert install_private() == program
+    assert read_version(program) == VERSION
     assert sorted(path.name for path in (empty_home / "godot").iterdir()) == ["engine", "lock"]
 
 
-def test_another_file_than_the_official_one(tmp_path: Path, url: str, release: Release) -> None:
+@pytest.mark.usefixtures("url")
+def test_another_file_than_the_official_one(
+    tmp_path: Path, release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(install, "release_here", lambda: release._replace(sha512="0" * 128))
     with pytest.raises(UserError, match=r"Godot.zip is not the official file: its SHA-512 is"):
-        fetch(tmp_path, url, release._replace(sha512="0" * 128))
+        fetch(tmp_path)
     assert not (tmp_path / "engine").exists()
     assert not (tmp_path / "downloads" / "Godot.zip").exists()
 
@@ -268,28 +280,33 @@ def test_another_file_than_the_official_one(tmp_path: Path, url: str, release: R
     [("absent.zip", "File not found"), ("broken-off.zip", "closed after 4 of 1000 bytes")],
 )
 def test_a_server_that_has_it_not(
-    tmp_path: Path, url: str, release: Release, name: str, says: str
+    tmp_path: Path,
+    url: str,
+    release: Release,
+    name: str,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(install, "release_here", lambda: release._replace(archive=name))
     with pytest.raises(UserError, match=rf"cannot download {url}/{name}: .*{says}"):
-        fetch(tmp_path, url, release._replace(archive=name))
+        fetch(tmp_path)
 
 
-def test_a_server_that_is_silent(
-    tmp_path: Path, release: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("release")
+def test_a_server_that_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "SILENCE_SEC", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        monkeypatch.setattr(install, "RELEASES", url)
         with pytest.raises(UserError, match=r"cannot download .*(timed out|no answer)"):
-            fetch(tmp_path, url, release)
+            fetch(tmp_path)
 
 
-def test_a_file_without_end(
-    tmp_path: Path, url: str, release: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("url", "release")
+def test_a_file_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "LARGEST_BYTES", 100)
     with pytest.raises(UserError, match="gave up after"):
-        fetch(tmp_path, url, release)
+        fetch(tmp_path)
 
 
 def test_every_platform_has_its_archive() -> None:

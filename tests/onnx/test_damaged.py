@@ -78,7 +78,7 @@ def try_all(godot: GodotRuntime, models: list[bytes], count: int, folder: Path) 
 
 def peak_memory_mb(godot: GodotRuntime) -> float:
     """The most memory Godot ever had, where the system tells."""
-    status = Path(f"/proc/{godot.pid}/status")
+    status = Path(f"/proc/{godot.process.pid}/status")
     if not status.exists():
         return 0.0
     lines = [line.split() for line in status.read_text().splitlines()]

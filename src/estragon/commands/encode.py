@@ -14,11 +14,10 @@ from estragon.show.frames import (
     read_manifest,
 )
 from estragon.support.errors import UserError
-from estragon.support.options import optional
-from estragon.support.progress import Progress
+from estragon.support.options import check_span, optional
+from estragon.support.progress import counting
 
 DEFAULT_FPS = 60
-REPORT_SEC = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,15 +46,11 @@ class EncodeCommand:
         if fps is None:
             known = read_manifest(folder).get("fps")
             fps = known if isinstance(known, int) else DEFAULT_FPS
-        if not 1 <= fps <= MAX_FPS:
-            raise UserError(f"--fps: expected 1 to {MAX_FPS} frames per second, got {fps}")
+        check_span("--fps", fps, 1, MAX_FPS)
         output = self.output or film_name(Path())
         if output.exists() and not self.overwrite:
             raise UserError(f"{output} already exists; --overwrite replaces it")
         frames = find_frames(folder)
-        with Progress(REPORT_SEC) as progress:
-            progress.step("encoding", announced=False)
-            encode_frames(
-                frames, output, fps, lambda done, total: progress.update(done, total, " frames")
-            )
+        with counting("encoding", " frames") as on_progress:
+            encode_frames(frames, output, fps, on_progress)
         print(f"wrote {output}: {len(frames)} frames of {folder}, {len(frames) / fps:.1f} s")

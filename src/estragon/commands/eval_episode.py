@@ -1,26 +1,15 @@
 """`estragon eval-episode`: one match, its log, a picture of its paths, and a film if wanted."""
 
 import dataclasses
-import os
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
 from estragon.support import paths
-from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable
-from estragon.support.options import check_span, optional, switched_on
-from estragon.support.progress import Progress
-
-TELL_SEC = 10.0
-
-
-def _fps_of_environment() -> int:
-    value = os.environ.get("AI_RECORD_FPS") or "40"
-    if not value.isdecimal():
-        raise UserError(f"AI_RECORD_FPS: expected a whole number, got '{value}'")
-    return int(value)
+from estragon.support.options import check_span, from_environment, optional, switched_on
+from estragon.support.progress import Progress, counting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +40,9 @@ class EvalEpisodeCommand:
     """Title of the picture; by default the two players."""
     record: bool = dataclasses.field(default_factory=lambda: switched_on("AI_RECORD"))
     """Also make a film; same as AI_RECORD=1."""
-    record_fps: int = dataclasses.field(default_factory=_fps_of_environment)
+    record_fps: int = dataclasses.field(
+        default_factory=lambda: from_environment(None, "AI_RECORD_FPS", 40, int)
+    )
     """Frames per second of the film; same as AI_RECORD_FPS."""
     renderer: Literal["top-down", "godot", "auto"] = "top-down"
     """Renderer of the film: a flat view from above, or Godot; auto uses Godot if it can render."""
@@ -97,14 +88,14 @@ class EvalEpisodeCommand:
     def _film(self, log: Path, title: str) -> None:
         from estragon.show.film_renderers import choose_renderer, film_match
 
-        with Progress(TELL_SEC) as progress:
-            progress.step("film", announced=False)
+        renderer = choose_renderer(self.renderer, Progress().say)
+        with counting("film", " frames") as on_progress:
             film_match(
                 log,
                 log.with_suffix(".mp4"),
                 title=title,
                 fps=self.record_fps,
-                renderer=choose_renderer(self.renderer, progress.say),
-                on_progress=lambda done, total: progress.update(done, total, " frames"),
+                renderer=renderer,
+                on_progress=on_progress,
             )
         print(f"wrote {log.with_suffix('.mp4')}")

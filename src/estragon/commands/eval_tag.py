@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from estragon.support import paths
 from estragon.support.files import ensure_writable, write_json
 from estragon.support.options import check_span, optional, switched_on
-from estragon.support.progress import Progress
+from estragon.support.progress import counting
 
 if TYPE_CHECKING:
     from estragon.show.trajectory_log import TrajectoryLog
 
 LOG_AT_MOST = 100
 """Matches logged unless more are asked for: up to 0.4 MB each."""
-TELL_SEC = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +60,7 @@ class EvalTagCommand:
         if self.json_file is not None:
             ensure_writable(self.json_file)
         log = self._log() if self.log_trajectories else None
-        with Progress(TELL_SEC) as progress:
-            progress.step("playing", announced=False)
+        with counting("playing", " matches") as report:
             result = evaluate(
                 self.seeker,
                 self.hider,
@@ -71,7 +69,7 @@ class EvalTagCommand:
                 layout=self.layout,
                 seed=self.seed,
                 episodes=self.episodes,
-                tell=lambda played: progress.update(played, self.episodes, " matches"),
+                tell=lambda played: report(played, self.episodes),
                 watcher=log,
             )
         low, high = result["ci95"]

@@ -12,8 +12,6 @@ from estragon.support.progress import Progress
 if TYPE_CHECKING:
     from estragon.show.film import Made
 
-REPORT_SEC = 5.0
-
 
 @dataclasses.dataclass(frozen=True)
 class FilmCommand:
@@ -42,7 +40,7 @@ class FilmCommand:
         run = TagRun.find(Path(), self.run_name or "latest")
         output = film_name(Path()) if self.output is None else self.output
         begun = time.monotonic()
-        with Progress(REPORT_SEC) as progress:
+        with Progress() as progress:
             try:
                 made = make_film(
                     read_filmed_run(run),

@@ -31,7 +31,7 @@ class GodotInstallCommand:
     def run(self) -> None:
         """Install and print the paths; without Xvfb everything but drawing works."""
         path = install_private() if self.private else require_godot()
-        print(f"Godot {check_version(path).text} is ready: {path}")
+        print(f"Godot {check_version(path)} is ready: {path}")
         if not has_display():
             try:
                 print(f"Xvfb is ready: {shutil.which('Xvfb') or install_xvfb()}")

@@ -12,7 +12,7 @@ from estragon.judge.debug_bundle import collect
 from estragon.live.protocol import PORT
 from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import ensure_writable, locked
-from estragon.support.options import optional
+from estragon.support.options import check_span, optional
 from estragon.support.progress import Progress
 from estragon.support.runs import create_unique, timestamps
 
@@ -66,8 +66,7 @@ class LiveCommand:
         from estragon.selfplay.console import print_results
         from estragon.show.film import draw_results
 
-        if self.arenas < 1:
-            raise UserError(f"--arenas: expected 1 or more, got {self.arenas}")
+        check_span("--arenas", self.arenas, 1)
         roles, seconds = plan_rounds(self.mode, self.rounds, self.round_seconds, self.seconds)
         folder = create_unique(self.output / "debug", timestamps())
         try:

@@ -6,9 +6,7 @@ from typing import Annotated
 
 from estragon.support.files import ensure_writable, write_json
 from estragon.support.options import check_span, optional
-from estragon.support.progress import Progress
-
-TELL_SEC = 10.0
+from estragon.support.progress import counting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,15 +48,11 @@ class ParityCommand:
         count = min(self.arenas, self.episodes)
         embedded = Arenas(count, rules=rules, layout=layouts, seed=self.seed)
         with (
-            Progress(TELL_SEC) as progress,
+            counting("comparing", " episodes") as report,
             GodotArenas(count, rules=rules, layouts=layouts, seed=self.seed) as godot,
         ):
-            progress.step("comparing", announced=False)
             episodes, positions = compare_engines(
-                embedded,
-                godot,
-                self.episodes,
-                lambda done: progress.update(done, self.episodes, " episodes"),
+                embedded, godot, self.episodes, lambda done: report(done, self.episodes)
             )
         summary = summarise(episodes)
         for key, value in summary.items():

@@ -13,7 +13,7 @@ import tyro
 from estragon.show.godot_frames import game_error, parse_size, window_arguments
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.support.options import optional
+from estragon.support.options import check_span, optional
 
 SCENE = "res://scenes/Play.tscn"
 SEEDS = 2**32
@@ -68,8 +68,7 @@ class PlayCommand:
         from estragon.tag.rules import load_rules
 
         seed = random.randrange(SEEDS) if self.seed is None else self.seed
-        if not 0 <= seed < SEEDS:
-            raise UserError(f"--seed: expected 0 to {SEEDS - 1}, got {seed}")
+        check_span("--seed", seed, 0, SEEDS - 1)
         options = [f"--play={self.role}", f"--seed={seed}"]
         if self.level is not None:
             known = level_names()

@@ -9,13 +9,12 @@ import tyro
 
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.support.options import optional
-from estragon.support.progress import Progress
+from estragon.support.options import from_environment, optional
+from estragon.support.progress import counting
 
 if TYPE_CHECKING:
     from estragon.show.frames import OnProgress
 
-REPORT_SEC = 5.0
 DEFAULT_SEC, MAX_SEC = 12.0, 3600.0
 
 
@@ -29,13 +28,6 @@ def _quality_of_environment() -> Literal["low", "usual", "high"]:
             return "high"
         case other:
             raise UserError(f"AI_RENDER_QUALITY: expected low or high, got '{other}'")
-
-
-def _fps_of_environment() -> int | None:
-    value = os.environ.get("AI_RECORD_FPS", "")
-    if value and not value.isdecimal():
-        raise UserError(f"AI_RECORD_FPS: expected a whole number, got '{value}'")
-    return int(value) if value else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +61,7 @@ class RecordCommand:
     size: Annotated[str | None, optional("WxH")] = None
     """Frame size, for example 960x540; by default that of --quality."""
     fps: Annotated[int | None, optional("N")] = dataclasses.field(
-        default_factory=_fps_of_environment
+        default_factory=lambda: from_environment(None, "AI_RECORD_FPS", None, int)
     )
     """Frames per second; by default that of --quality. Same as AI_RECORD_FPS."""
     frames: Annotated[Path | None, optional("DIR")] = None
@@ -92,9 +84,8 @@ class RecordCommand:
             raise UserError(f"--seconds: expected up to {MAX_SEC:g} s, got {self.seconds:g}")
         if self.overwrite:
             remove_frames(folder)
-        with Progress(REPORT_SEC) as progress:
-            progress.step("drawing", announced=False)
-            drawn = self._draw(folder, lambda done, total: progress.update(done, total, " frames"))
+        with counting("drawing", " frames") as on_progress:
+            drawn = self._draw(folder, on_progress)
         print(f"{len(drawn)} frames are in {folder}; estragon encode makes a film of them")
 
     def _draw(self, folder: Path, on_progress: "OnProgress") -> list[Path]:

@@ -11,7 +11,7 @@ from estragon.live.batcher import Actor, Actors, PolicyActor, RandomActor
 from estragon.live.protocol import PORT
 from estragon.live.server import HOST, LiveServer, logging_to
 from estragon.support.errors import UserError
-from estragon.support.options import optional
+from estragon.support.options import check_span, optional
 from estragon.tag.policy_files import load_policies
 from estragon.tag.rules import load_rules
 
@@ -45,8 +45,7 @@ class ServeCommand:
 
     def run(self) -> int:
         """Serve until the time is over."""
-        if self.seed < 0:
-            raise UserError(f"--seed: expected 0 or more, got {self.seed}")
+        check_span("--seed", self.seed, 0)
         if self.seconds is not None and self.seconds <= 0.0:
             raise UserError(f"--seconds: expected more than 0, got {self.seconds}")
         if self.learn:

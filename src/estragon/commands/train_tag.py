@@ -12,7 +12,7 @@ from estragon.selfplay.config import PPOConfig
 from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import ensure_writable, locked
 from estragon.support.interrupts import deferred_interrupts
-from estragon.support.options import optional
+from estragon.support.options import check_span, optional
 from estragon.support.progress import Progress
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ class TrainTagCommand:
         from estragon.selfplay.session import Session, start_session
         from estragon.selfplay.trainer import choose_threads
 
-        if self.probe_steps < 0:
-            raise UserError(f"--probe-steps: expected 0 or more, got {self.probe_steps}")
+        check_span("--probe-steps", self.probe_steps, 0)
         ensure_writable(self.output / "trainer" / "policy.pt")
         if self.resume:
             folder = TagRun.find(self.output, self.run_id or "latest")
@@ -119,8 +118,7 @@ class TrainTagCommand:
         from estragon.tag.rules import load_rules
 
         rules: Rules = load_rules(self.rules_file, rules=self.rules, rewards=self.rewards)
-        if not 0 <= self.seed < SEEDS // 4:
-            raise UserError(f"--seed: expected 0 to {SEEDS // 4 - 1}, got {self.seed}")
+        check_span("--seed", self.seed, 0, SEEDS // 4 - 1)
         opponent = resolve_opponent(self.opponent, self.role, rules)
         if opponent != LEAGUE:
             fixed_opponents(opponent, self.role, rules)  # fail before anything is created

@@ -193,7 +193,7 @@ class Lockstep:
         """Close it."""
         self.close()
 
-    def ask(self, frame: bytes, what: str) -> bytearray:
+    def exchange(self, frame: bytes, what: str) -> bytearray:
         """Send one frame and wait for the answer; `what` is for the error message."""
         try:
             self._channel.send(frame, self._step_timeout_sec)

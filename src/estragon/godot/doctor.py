@@ -58,7 +58,7 @@ def examine() -> Iterator[Finding]:
     origin = godot.origin
     if origin == "private copy" and (manifest := read_manifest(engine_folder())):
         origin = f"private copy from {manifest.origin}"
-    yield Finding(good=True, text=f"Godot {godot.version.text} ({origin}): {godot.path}")
+    yield Finding(good=True, text=f"Godot {godot.version} ({origin}): {godot.path}")
     try:
         _run(godot.path, ["--headless"], None)
         yield Finding(good=True, text="headless start")

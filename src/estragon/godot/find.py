@@ -1,12 +1,12 @@
 """Which Godot is used: GODOT_BIN, then godot4 or godot on PATH, then the private copy."""
 
-import dataclasses
 import functools
 import os
 import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,46 +17,33 @@ from estragon.support.files import write_json
 
 MINIMUM = (4, 4)
 VERSION_TIMEOUT_SEC = 30.0
-VERSION = re.compile(r"^(\d+)\.(\d+)(?:\.(\d+))?\.[a-z]\S*$")
+VERSION = re.compile(r"\d+\.\d+(\.\d+)?\.[a-z]\S*")
+"""As `godot --version` prints it: 4.6.3.stable.official.abc123."""
 
 
-@dataclasses.dataclass(frozen=True)
-class GodotVersion:
-    """A version as `godot --version` prints it: 4.6.3.stable.official.abc123."""
-
-    major: int
-    minor: int
-    patch: int
-    text: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Godot:
+class Godot(NamedTuple):
     """A Godot that works here."""
 
     path: Path
-    version: GodotVersion
+    version: str
     origin: str
     """GODOT_BIN, PATH, or private copy."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """What was found, and what was skipped and why."""
 
     found: Godot | None
     skipped: list[str]
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Manifest(msgspec.Struct, frozen=True):
     """What a private copy is; written last, into a folder that is then renamed into place."""
 
     program: str
     """What to start, relative to the folder."""
     origin: str
     """Where it came from, for people."""
-    version: str
-    """Empty for Xvfb, which has no option to print it."""
 
 
 def search_godot() -> Search:
@@ -91,27 +78,28 @@ def find_godot() -> Path:
     return search.found.path
 
 
-def require_godot(*, install: bool = True) -> Path:
+def require_godot() -> Path:
     """The Godot to use, installing a private copy where there is none."""
-    if not install or search_godot().found is not None:
-        return find_godot()
+    if (found := search_godot().found) is not None:
+        return found.path
     from estragon.godot.install import install_private
 
     return install_private()
 
 
-def check_version(program: Path) -> GodotVersion:
+def check_version(program: Path) -> str:
     """The version of a Godot that Estragon can use; a UserError says why it cannot."""
     version = read_version(program)
-    if (version.major, version.minor) < MINIMUM:
+    major, minor = version.split(".")[:2]
+    if (int(major), int(minor)) < MINIMUM:
         raise UserError(
-            f"{program} is Godot {version.text}, but {MINIMUM[0]}.{MINIMUM[1]} or newer is needed; "
+            f"{program} is Godot {version}, but {MINIMUM[0]}.{MINIMUM[1]} or newer is needed; "
             "set GODOT_BIN to a newer one, or run estragon godot install"
         )
     return version
 
 
-def read_version(program: Path) -> GodotVersion:
+def read_version(program: Path) -> str:
     """The version of any Godot, including old ones; each file is asked once."""
     if not program.is_file():
         raise UserError(f"{program} is {'a folder' if program.is_dir() else 'missing'}")
@@ -121,7 +109,7 @@ def read_version(program: Path) -> GodotVersion:
 
 
 @functools.lru_cache(maxsize=64)
-def _ask_version(program: Path, _changed_ns: int) -> GodotVersion:
+def _ask_version(program: Path, _changed_ns: int) -> str:
     with tempfile.TemporaryDirectory(prefix="estragon-") as folder:
         try:
             with SupervisedProcess(
@@ -135,9 +123,8 @@ def _ask_version(program: Path, _changed_ns: int) -> GodotVersion:
         except GodotError as error:
             raise UserError(f"{program} does not work as a Godot: {error}") from error
     for line in reversed(said):
-        if found := VERSION.match(line.strip()):
-            major, minor, patch = (int(number or 0) for number in found.groups())
-            return GodotVersion(major, minor, patch, line.strip())
+        if VERSION.fullmatch(line.strip()):
+            return line.strip()
     raise UserError(f"{program} is not a Godot: --version printed {said or 'nothing'}")
 
 

@@ -108,8 +108,8 @@ class _Copy:
     sources: list[tuple[str, Callable[[Path, Path, Progress], str]]]
     """Where it can come from, and a function that installs it into a folder, keeping downloads in
     another, and returns the program's name."""
-    check: Callable[[Path], str]
-    """Returns the version of a program that works; a UserError says why it does not."""
+    check: Callable[[Path], object]
+    """Tries a program; a UserError says why it does not work."""
     advice: str
     """What people can do if every source fails."""
 
@@ -133,19 +133,15 @@ class _Copy:
         )
 
 
-def install_private(*, releases: str = RELEASES, release: Release | None = None) -> Path:
+def install_private() -> Path:
     """Install Godot as a private copy if there is none yet; returns the program."""
-
-    def official(engine: Path, downloads: Path, progress: Progress) -> str:
-        return install_official(engine, downloads, progress, releases=releases, release=release)
-
     return _install_once(
         _Copy(
             "Godot",
             engine_folder(),
             NEEDED_MB,
-            [(f"Debian {SUITE}", install_debian), ("official release", official)],
-            lambda program: check_version(program).text,
+            [(f"Debian {SUITE}", install_debian), ("official release", install_official)],
+            check_version,
             "check the network and try again, or set GODOT_BIN to a Godot of your own",
         )
     )
@@ -153,18 +149,13 @@ def install_private(*, releases: str = RELEASES, release: Release | None = None)
 
 def install_xvfb() -> Path:
     """Install Xvfb as a private copy if there is none yet; returns the program."""
-
-    def check(program: Path) -> str:
-        check_xvfb(program)
-        return ""
-
     return _install_once(
         _Copy(
             "Xvfb",
             xvfb_folder(),
             XVFB_NEEDED_MB,
             [(f"Debian {SUITE}", install_debian_xvfb)],
-            check,
+            check_xvfb,
             "check the network and try again, install Xvfb with the system's packages "
             "(apt-get install xvfb), or set DISPLAY",
         )
@@ -206,8 +197,8 @@ def _install(copy: _Copy, progress: Progress) -> Path:
         try:
             program = install(unfinished, private_folder() / "downloads", progress)
             progress.step("checking")
-            version = copy.check(unfinished / program)
-            write_manifest(unfinished, Manifest(program, origin, version))
+            copy.check(unfinished / program)
+            write_manifest(unfinished, Manifest(program, origin))
             unfinished.chmod(0o755)  # temporary folders are private
             if copy.target.exists():
                 copy.target.replace(unfinished.with_name(f"{unfinished.name}-replaced"))
@@ -255,18 +246,11 @@ def release_here() -> Release:
     return RELEASES_BY_PLATFORM[key]
 
 
-def install_official(
-    engine: Path,
-    downloads: Path,
-    progress: Progress,
-    *,
-    releases: str = RELEASES,
-    release: Release | None = None,
-) -> str:
+def install_official(engine: Path, downloads: Path, progress: Progress) -> str:
     """Download, verify and unpack into `engine`; returns the program's path in it."""
-    release = release or release_here()
+    release = release_here()
     archive = downloads / release.archive
-    _download(f"{releases}/{release.archive}", archive, progress)
+    _download(f"{RELEASES}/{release.archive}", archive, progress)
     progress.step("checking")
     with archive.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha512").hexdigest()

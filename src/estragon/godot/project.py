@@ -115,7 +115,7 @@ def ready_project(
         project = _copy(project, timeout_sec)
     stamp_file = project / ".godot" / "estragon-import"
     with locked(project / ".godot" / "estragon.lock", timeout_sec=timeout_sec):
-        version = check_version(godot).text
+        version = check_version(godot)
         before = _digests(project)
         stamp = _read_stamp(stamp_file, _key(before, version))
         is_lasting = True

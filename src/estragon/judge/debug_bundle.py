@@ -282,7 +282,7 @@ def _godot() -> str:
         return str(error)
     if search.found is None:
         return "; ".join(["none", *search.skipped])
-    return f"{search.found.version.text} ({search.found.origin}) {search.found.path}"
+    return f"{search.found.version} ({search.found.origin}) {search.found.path}"
 
 
 def _environment(redactor: Redactor) -> list[str]:

@@ -2,9 +2,9 @@
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ TYPES: dict[int, np.dtype[Any]] = {
 }
 """Element types by ONNX's numbers for them."""
 LENGTH = struct.Struct("<I")
+BATCHES = (1, 2, 5)
 
 
 class Port(NamedTuple):
@@ -36,21 +37,6 @@ class Port(NamedTuple):
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int | str | None, ...]
-
-
-class Engine(Protocol):
-    """Runs the model it was last given."""
-
-    inputs: list[Port]
-    outputs: list[Port]
-
-    def load(self, model: Path) -> None:
-        """Open a model; UserError if it cannot run."""
-        ...
-
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Outputs by name for inputs by name."""
-        ...
 
 
 class OnnxRuntime:
@@ -83,32 +69,18 @@ class OnnxRuntime:
             made = self._session.run(None, dict(inputs))
         except Exception as error:
             raise UserError(f"onnxruntime: {error}") from error
-        return {
-            port.name: np.asarray(array) for port, array in zip(self.outputs, made, strict=True)
-        }
+        names = (port.name for port in self.outputs)
+        return {name: np.asarray(array) for name, array in zip(names, made, strict=True)}
 
 
-class GodotRuntime:
+class GodotRuntime(Lockstep):
     """The model in the addon's runtime; one Godot process runs any number of models."""
 
     def __init__(self) -> None:
-        self._channel = Lockstep(paths.godot_project(), [], engine=["-s", str(SERVER)])
+        super().__init__(paths.godot_project(), [], engine=["-s", str(SERVER)])
         self.inputs: list[Port] = []
         self.outputs: list[Port] = []
         self.operators: list[str] = []
-
-    def __enter__(self) -> Self:
-        """The engine, closed at the end of the block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop Godot."""
-        self.close()
-
-    @property
-    def pid(self) -> int:
-        """Process id of Godot."""
-        return self._channel.process.pid
 
     def load(self, model: Path) -> None:
         """Open a model; UserError if it cannot run."""
@@ -127,10 +99,9 @@ class GodotRuntime:
         return {port.name: array for port, array in zip(self.outputs, arrays, strict=True)}
 
     def ask(
-        self, request: dict[str, Any], arrays: list[np.ndarray] | None = None
+        self, request: dict[str, Any], arrays: Sequence[np.ndarray] = ()
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
         """Send a request with tensors to the server; its answer with tensors."""
-        arrays = arrays or []
         numbers = {dtype: number for number, dtype in TYPES.items()}
         request["tensors"] = [
             {"type": numbers[array.dtype], "dims": list(array.shape)} for array in arrays
@@ -138,7 +109,7 @@ class GodotRuntime:
         text = json.dumps(request).encode()
         frame = LENGTH.pack(len(text)) + text
         frame += b"".join(array.astype(_wire_type(array.dtype)).tobytes() for array in arrays)
-        answer = self._channel.ask(frame, f"the answer to {request['do']}")
+        answer = self.exchange(frame, f"the answer to {request['do']}")
         place = 4 + LENGTH.unpack(answer[:4])[0]
         # Godot does not escape every control character that a damaged file may hold.
         said: dict[str, Any] = json.loads(
@@ -156,9 +127,8 @@ class GodotRuntime:
             made.append(array.reshape(shape).astype(dtype))
         return said, made
 
-    def close(self) -> None:
-        """Stop Godot."""
-        self._channel.close()
+
+Engine = OnnxRuntime | GodotRuntime
 
 
 def _wire_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -182,9 +152,6 @@ def _godot_port(entry: dict[str, Any]) -> Port:
     ]
     dtype = TYPES.get(int(entry["type"]), TYPES[1])  # an output need not state its type
     return Port(entry["name"], dtype, tuple(shape))
-
-
-BATCHES = (1, 2, 5)
 
 
 def run_once(model: Path, inputs: Path, engine: Literal["godot", "onnxruntime"]) -> dict[str, Any]:

@@ -214,7 +214,7 @@ def frame_times(match: Trajectory, fps: int) -> list[float]:
 def fingerprint() -> str:
     """A digest of everything that can change Godot's frames of a match."""
     project = paths.godot_project()
-    digest = hashlib.sha256(check_version(require_godot()).text.encode())
+    digest = hashlib.sha256(check_version(require_godot()).encode())
     for part in DRAWN_BY:
         inside = sorted(path for path in (project / part).rglob("*") if path.is_file())
         for path in inside or [project / part]:

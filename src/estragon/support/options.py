@@ -35,11 +35,12 @@ def from_environment(option: T | None, variable: str, usual: T, read: Callable[[
     try:
         return read(value) if value else usual
     except ValueError:
-        raise UserError(f"{variable}: expected a number, got '{value}'") from None
+        kind = "a whole number" if read is int else "a number"
+        raise UserError(f"{variable}: expected {kind}, got '{value}'") from None
 
 
 def check_span(name: str, value: float | None, least: float, most: float | None = None) -> None:
     """Raise a UserError for a number out of range; None is accepted."""
     if value is not None and not least <= value <= (float("inf") if most is None else most):
-        span = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
+        span = f"at least {least:.12g}" if most is None else f"{least:.12g} to {most:.12g}"
         raise UserError(f"{name}: expected {span}, got {value}")

@@ -1,14 +1,17 @@
 """Progress of a long job: a live bar in a terminal, a line now and then elsewhere."""
 
+import contextlib
+import functools
 import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
-QUIET_SEC = 2.0
+QUIET_SEC = 5.0
 
 
 class Progress:
@@ -74,3 +77,11 @@ class Progress:
         elif time.monotonic() - self._printed_at >= self._every_sec:
             self._printed_at = time.monotonic()
             self.say(f"{self._label} {count}")
+
+
+@contextlib.contextmanager
+def counting(label: str, unit: str) -> Iterator[Callable[[float, float], None]]:
+    """The progress of a job of one step; yields the function that reports how far it is."""
+    with Progress() as progress:
+        progress.step(label, announced=False)
+        yield functools.partial(progress.update, unit=unit)

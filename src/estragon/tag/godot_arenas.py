@@ -4,7 +4,6 @@ import struct
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
 import msgspec
 import numpy as np
@@ -22,7 +21,7 @@ PROTOCOL = 2
 STATE_SIZE = len(AGENT.names or ())
 
 
-class GodotArenas:
+class GodotArenas(Lockstep):
     """N arenas in one Godot process, advancing in lockstep."""
 
     def __init__(
@@ -34,20 +33,11 @@ class GodotArenas:
         seed: int = 0,
         first_seeker: int = 0,
     ) -> None:
-        """Start Godot with `count` arenas.
-
-        Args:
-            count: arenas side by side.
-            rules: the game, as Godot is to play it.
-            layouts: boxes; with several, every episode draws one.
-            seed: of all random draws.
-            first_seeker: the agent that is "it" when an episode begins, 0 or 1.
-        """
+        """Start Godot with `count` arenas; `first_seeker`, 0 or 1, is "it" at first."""
         self.rules, self.count = rules, count
         self.layouts, self.seed = list(layouts), seed
-        self._folder = tempfile.TemporaryDirectory(prefix="estragon-arenas-")
-        folder = Path(self._folder.name)
-        try:
+        with tempfile.TemporaryDirectory(prefix="estragon-arenas-") as name:
+            folder = Path(name)  # read before the hello
             write_json(folder / "rules.json", msgspec.to_builtins(rules))
             options = [
                 f"--arenas={count}",
@@ -56,24 +46,13 @@ class GodotArenas:
                 f"--seed={seed}",
                 f"--first-seeker={first_seeker}",
             ]
-            self._channel = Lockstep(paths.godot_project(), options)
-            self._check_hello()
-        except BaseException:
-            self._folder.cleanup()
-            raise
+            super().__init__(paths.godot_project(), options)
+        self._check_hello()
         self._seekers = np.zeros(count, dtype=np.int8)
         self.layout_index = np.zeros(count, dtype=np.int32)
         """Which of the layouts is played on, (arenas,)."""
         self.states = np.zeros((count, AGENTS, STATE_SIZE))
         """(arenas, agents, fields of AGENT) float64 after the last answer."""
-
-    def __enter__(self) -> Self:
-        """The arenas, to be closed at the end of the block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End Godot."""
-        self.close()
 
     @property
     def agents(self) -> np.ndarray:
@@ -92,28 +71,22 @@ class GodotArenas:
     def reset(self, *, first_arena: int = 0) -> np.ndarray:
         """Begin episode 0 of arenas number `first_arena` on; returns the observations."""
         frame = b"R" + struct.pack("<II", 0, first_arena)
-        answer = self._channel.ask(frame, "the first observations")
+        answer = self.exchange(frame, "the first observations")
         return self._decode(answer, restart=False).observations
 
     def step(self, actions: np.ndarray, *, restart: bool = True) -> Results:
         """Play one decision in every arena: actions (arenas, agents, 3) float32."""
         plain = np.ascontiguousarray(actions, dtype="<f4")
         frame = b"S" + bytes([restart]) + plain.tobytes()
-        return self._decode(self._channel.ask(frame, "the next observations"), restart=restart)
+        return self._decode(self.exchange(frame, "the next observations"), restart=restart)
 
     def ask_bot(self, bot: int, observations: np.ndarray) -> np.ndarray:
         """What Godot's bot number `bot` would do: (rows, 3) for (rows, observation size)."""
         frame = b"B" + bytes([bot]) + np.ascontiguousarray(observations, dtype="<f4").tobytes()
-        answer = self._channel.ask(frame, "the bot's actions")
+        answer = self.exchange(frame, "the bot's actions")
         return np.frombuffer(answer, dtype="<f4").reshape(-1, ACTION_SIZE)
 
-    def close(self) -> None:
-        """End Godot."""
-        self._channel.close()
-        self._folder.cleanup()
-
     def _check_hello(self) -> None:
-        hello = self._channel.hello
         ours = {
             "protocol": PROTOCOL,
             "arenas": self.count,
@@ -122,9 +95,9 @@ class GodotArenas:
             "terms": list(TERMS),
         }
         for key, value in ours.items():
-            if hello.get(key) != value:
-                self._channel.close()
-                raise UserError(f"{key}: Godot has {hello.get(key)}, Python has {value}")
+            if self.hello.get(key) != value:
+                self.close()
+                raise UserError(f"{key}: Godot has {self.hello.get(key)}, Python has {value}")
 
     def _decode(self, frame: bytearray, *, restart: bool) -> Results:
         count, size = self.count, self.rules.observation.size

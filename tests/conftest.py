@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from estragon.godot.display import has_display, require_xvfb
 from estragon.godot.find import require_godot
@@ -29,16 +31,30 @@ pytest_plugins = ["pytester", "tests.prove", "tests.quick"]
 
 LONGEST_FIRST = (
     "test_docs.py",
-    "test_live.py",
-    "test_real_godot.py",
+    "test_algorithms.py",
     "test_train_tag.py",
-    "test_project.py",
-    "test_bench.py",
+    "test_godot_client.py",
+    "test_live.py",
+    "test_session.py",
     "test_godot_suite.py",
-    "test_film.py",
-    "test_pool.py",
+    "test_real_godot.py",
 )
-"""Files that take a minute or more: begun last, one would go on when all others are done."""
+"""Files that take longest: begun last, one would go on when all others are done."""
+TOGETHER = "tests/trainers/rllib/"
+"""The files of this folder run in one process: each would start a Ray of its own."""
+
+
+class ByFile(LoadFileScheduling):
+    """Gives a file to one process, and a folder whose files share much."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return TOGETHER if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile | None:
+    """How `make test` spreads the tests over processes."""
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.godot.addon.peer import games_of_this_run, staged
+from tests.godot.addon.peer import staged
 
 if sys.platform == "win32":
     collect_ignore_glob = ["test_*.py"]  # they stage shell scripts and signals
@@ -37,9 +37,9 @@ def program(folder: Path, name: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def counter(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
+def counter(godot: Path) -> Path:
     """The counter game of the addon's tests with the addon in it, in a folder with a space."""
-    return staged("counter", games_of_this_run(tmp_path_factory))
+    return staged("counter")
 
 
 @pytest.fixture

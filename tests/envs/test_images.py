@@ -19,7 +19,7 @@ from estragon.godot.process import GodotError
 from tests.envs.conftest import program
 from tests.envs.exporting import can_export, export_game, export_pack
 from tests.envs.staging import pids
-from tests.godot.addon.peer import games_of_this_run, staged
+from tests.godot.addon.peer import staged
 from tests.godot.staging import write_program
 
 pytestmark = pytest.mark.usefixtures("drawing")
@@ -34,9 +34,9 @@ def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def lookout(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
+def lookout(godot: Path) -> Path:
     """A red ball that swings before the camera of an agent."""
-    return staged("lookout", games_of_this_run(tmp_path_factory))
+    return staged("lookout")
 
 
 def watch(env: GodotEnv, steps: int) -> None:

@@ -5,6 +5,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from estragon.godot.project import WRITTEN_BY_GODOT, import_project
+from estragon.support.files import locked, write_whole
+
+KEPT = Path(__file__).resolve().parents[2] / "build" / "test games"
+"""With a space, as people have them."""
+
 ENDLESS = """\
 extends Node
 
@@ -26,6 +32,30 @@ def write_project(folder: Path, script: str = ENDLESS, settings: str = "") -> Pa
     )
     (folder / "main.gd").write_text(script)
     return folder
+
+
+def kept_project(name: str, project: Path) -> Path:
+    """An imported copy that outlives the run: starting Godot's editor takes seconds.
+
+    It is imported again only when the project, or Godot, is another than last time.
+    """
+    kept = KEPT / name
+    with locked(KEPT / f"{name}.lock", timeout_sec=300.0):
+        files = _files(project)
+        for file in _files(kept) - files:
+            if file.suffix not in WRITTEN_BY_GODOT or file.with_suffix("") not in files:
+                (kept / file).unlink()
+        for file in files:
+            copy, content = kept / file, (project / file).read_bytes()
+            if not copy.is_file() or copy.read_bytes() != content:
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(copy, content)
+        return import_project(kept)
+
+
+def _files(project: Path) -> set[Path]:
+    found = {path.relative_to(project) for path in project.rglob("*") if path.is_file()}
+    return {path for path in found if path.parts[0] != ".godot"}
 
 
 def write_program(path: Path, body: str) -> Path:

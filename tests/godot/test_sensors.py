@@ -11,8 +11,7 @@ import pytest
 
 from estragon.godot.display import display
 from estragon.godot.process import usable_user_folders
-from estragon.godot.project import import_project
-from tests.godot.staging import write_project
+from tests.godot.staging import kept_project, write_project
 
 ADDON = Path(__file__).parents[2] / "godot/addons/godot_rl_agents"
 TIMEOUT_SEC = 60.0
@@ -89,7 +88,7 @@ def empty_project(godot: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     """Nothing but the addon."""
     folder = write_project(tmp_path_factory.mktemp("empty") / "my game", PICTURES)
     shutil.copytree(ADDON, folder / "addons/godot_rl_agents")
-    return import_project(folder, godot=godot)
+    return kept_project("sensors", folder)
 
 
 def play(godot: Path, project: Path, *words: str, env: dict[str, str]) -> str:

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from tests.godot.addon.cast import Stage
-from tests.godot.addon.peer import games_of_this_run, staged
+from tests.godot.addon.peer import staged
 
 
 @pytest.fixture(scope="session")
-def counter(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
-    return staged("counter", games_of_this_run(tmp_path_factory))
+def counter(godot: Path) -> Path:
+    return staged("counter")
 
 
 @pytest.fixture(scope="session")
-def cast_project(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
-    return staged("cast", games_of_this_run(tmp_path_factory))
+def cast_project(godot: Path) -> Path:
+    return staged("cast")
 
 
 @pytest.fixture

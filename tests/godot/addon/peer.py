@@ -2,22 +2,20 @@
 
 import contextlib
 import json
-import os
 import shutil
 import socket
 import struct
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from estragon.godot.process import GodotProcess
-from estragon.godot.project import import_project
 from estragon.support import paths
-from estragon.support.files import locked
+from tests.godot.staging import kept_project
 
 GAMES = Path(__file__).parent / "games"
 ADDON = paths.godot_project() / "addons" / "godot_rl_agents"
@@ -218,22 +216,17 @@ def _refuse(constant: str) -> None:
     raise AssertionError(f"{constant} is no JSON")
 
 
-def staged(game: str, folder: Path, *, addon: Path = ADDON) -> Path:
+def copy_game(game: str, project: Path, addon: Path = ADDON) -> Path:
+    """One of the test games with the addon in it, not imported."""
+    shutil.copytree(GAMES / game, project, ignore=shutil.ignore_patterns(".godot"))
+    shutil.copytree(addon, project / "addons" / "godot_rl_agents")
+    return project
+
+
+def staged(game: str) -> Path:
     """One of the test games with the addon in it, imported; once, whoever else asks for it."""
-    project = folder / game
-    with locked(folder / f"{game}.lock", timeout_sec=TIMEOUT_SEC):
-        if not project.is_dir():
-            unfinished = folder / f"{game}.unfinished"
-            shutil.copytree(GAMES / game, unfinished, ignore=shutil.ignore_patterns(".godot"))
-            shutil.copytree(addon, unfinished / "addons" / "godot_rl_agents")
-            unfinished.rename(project)
-    return import_project(project)
-
-
-def games_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all processes of one test run share; with a space, as people have them."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "the games"
+    with tempfile.TemporaryDirectory() as folder:
+        return kept_project(game, copy_game(game, Path(folder) / game))
 
 
 @contextlib.contextmanager

@@ -10,8 +10,8 @@ TURN, WAIT = 0.5, 1.0
 
 
 @pytest.fixture(scope="module")
-def habits(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
-    return staged("habits", tmp_path_factory.mktemp("habits"))
+def habits(godot: Path) -> Path:
+    return staged("habits")
 
 
 def test_a_reward_that_decides_the_end_and_methods_without_super(

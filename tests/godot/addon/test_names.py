@@ -1,16 +1,15 @@
 """No global class of a game takes the place of anything in the addon."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from estragon.godot.process import GodotProcess
-from estragon.godot.project import import_project
 from tests.godot.addon import models
 from tests.godot.addon.cast import KICK, SEES, Stage, actor
-from tests.godot.addon.peer import ADDON, GAMES, playing
+from tests.godot.addon.peer import ADDON, copy_game, playing
+from tests.godot.staging import kept_project
 
 DOCUMENTED = {
     *("Sync", "AIController2D", "AIController3D", "ISensor2D", "ISensor3D", "RaycastSensor2D"),
@@ -85,8 +84,7 @@ def everyday_names(native: set[str]) -> list[str]:
 def crowded(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
     """The cast game, in a project with a global class for every everyday name."""
     folder = tmp_path_factory.mktemp("crowded") / "game"
-    shutil.copytree(GAMES / "cast", folder, ignore=shutil.ignore_patterns(".godot"))
-    shutil.copytree(ADDON, folder / "addons" / "godot_rl_agents")
+    copy_game("cast", folder)
     (folder / "native.gd").write_text(NATIVE)
     (folder / "check.gd").write_text(CHECK)
     words = ["--headless", "--path", str(folder), "--script", "res://native.gd"]
@@ -108,7 +106,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
     project.write_text(
         f'{project.read_text()}\n[editor_plugins]\n\nenabled=PackedStringArray("{plugin}")\n'
     )
-    return import_project(folder)
+    return kept_project("crowded", folder)
 
 
 def test_everything_parses(crowded: Path, tmp_path: Path) -> None:

@@ -2,15 +2,14 @@
 
 import itertools
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
-from estragon.godot.project import import_project
 from tests.godot.addon import models
 from tests.godot.addon.cast import KICK, SEES, Stage, actor
-from tests.godot.addon.peer import ADDON, GAMES, playing
+from tests.godot.addon.peer import copy_game, playing
+from tests.godot.staging import kept_project
 
 # Every method of the original's Sync, its arguments, and what it returns to a caller.
 METHODS = {
@@ -318,8 +317,7 @@ SYNCS = {
 def project(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
     """The cast game with a scene for every own Sync, imported once."""
     folder = tmp_path_factory.mktemp("own sync") / "game"
-    shutil.copytree(GAMES / "cast", folder, ignore=shutil.ignore_patterns(".godot"))
-    shutil.copytree(ADDON, folder / "addons" / "godot_rl_agents")
+    copy_game("cast", folder)
     scene, script = (folder / "stage.tscn").read_text(), (folder / "stage.gd").read_text()
     (folder / "own_controller.gd").write_text(CONTROLLER)
     (folder / "stage_typed.gd").write_text(
@@ -332,7 +330,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, godot: Path) -> Path:
         if name == "typed":
             own = own.replace("res://stage.gd", "res://stage_typed.gd")
         (folder / f"{name}.tscn").write_text(own)
-    return import_project(folder)
+    return kept_project("own sync", folder)
 
 
 @pytest.fixture

@@ -2,11 +2,10 @@
 
 `market` has global classes with everyday names, a Sync of its own, controllers with stricter types
 and without any, and two policies; `harbour` lacks its decoration; in `lookout` an agent sees
-through a camera. The old addon is a small stand-in whose plugin preloads an icon. It is not
-imported before.
+through a camera. The old addon is a small stand-in whose plugin preloads an icon; with it, nothing
+is imported before.
 """
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,8 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import DictRolloutBuffer
 
 from estragon.envs.sb3_env import GodotVecEnv
-from tests.godot.addon.peer import ADDON, GAMES
+from tests.godot.addon.peer import ADDON, copy_game
+from tests.godot.staging import kept_project
 
 OLD_ADDON = Path(__file__).parent / "old_addon"
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -42,8 +42,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def test_it_trains(game: str, addon: Path, tmp_path: Path, godot: Path) -> None:
     torch.set_num_threads(1)
     project = tmp_path / game
-    shutil.copytree(GAMES / game, project, ignore=shutil.ignore_patterns(".godot"))
-    shutil.copytree(addon, project / "addons" / "godot_rl_agents")
+    copy_game(game, project, addon)
+    if addon == ADDON:
+        project = kept_project(game, project)
     env = GodotVecEnv(project, seed=1, **OPTIONS[game])
     try:
         assert env.encoding == ("json" if addon == OLD_ADDON else "binary1")

@@ -1,14 +1,14 @@
 """The page "Your own game in ten minutes" done to the letter, in an empty project."""
 
 import re
-import shutil
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
 from estragon.envs.gymnasium_env import GodotEnv
-from tests.godot.addon.peer import ADDON
+from tests.godot.addon.test_zip import build
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "your_game.md"
 PROJECT = """config_version=5
@@ -47,7 +47,7 @@ PLAY = """	velocity = 300.0 * wish
 def test_a_game_made_as_the_page_says_can_be_learned(godot: Path, tmp_path: Path) -> None:
     controller, player = re.findall(r"```gdscript\n(.*?)```", PAGE.read_text(), re.DOTALL)
     project = tmp_path / "my game"
-    shutil.copytree(ADDON, project / "addons" / "godot_rl_agents")
+    zipfile.ZipFile(build(tmp_path / "addon.zip")).extractall(project)
     (project / "project.godot").write_text(PROJECT)
     (project / "main.tscn").write_text(SCENE)
     (project / "controller.gd").write_text(controller)

@@ -20,7 +20,7 @@ from estragon.tag.parity import compare_engines, summarise
 from estragon.tag.rules import GOING_ON, Rules, load_rules
 from tests.prove import Recorder
 
-ARENAS = 32
+ARENAS = 16
 SUMMARY = {
     "episodes",
     "share_identical",
@@ -69,11 +69,11 @@ def godot() -> Iterator[GodotArenas]:
 def played(request: pytest.FixtureRequest, godot: GodotArenas) -> dict[str, list[dict[str, Any]]]:
     """Episodes on all layouts, by the layout that they drew."""
     if request.param == "seek":
-        found = compared(godot, 2 * ARENAS)
+        found = compared(godot, 4 * ARENAS)
         assert {record["outcome"] for record in found} == {"tag", "timeout"}
     else:
         with opened(every_term(load_rules(rules="transfer", rewards="classic"))) as other:
-            found = compared(other, 2 * ARENAS)
+            found = compared(other, 4 * ARENAS)
     records: dict[str, list[dict[str, Any]]] = {}
     for record in found:
         name = RANDOM if record["layout"].startswith("random") else record["layout"]
@@ -104,7 +104,7 @@ def test_two_hundred_episodes_on_every_layout(
 ) -> None:
     loaded = load_rules(rules=rules)
     layouts = load_layouts(layout, loaded)
-    with GodotArenas(ARENAS, rules=loaded, layouts=layouts, seed=11) as arenas:
+    with GodotArenas(32, rules=loaded, layouts=layouts, seed=11) as arenas:
         summary = summarise(compared(arenas, 224))
     assert summary["share_within_1mm"] == summary["outcome_agreement"] == 1.0
     assert summary["ray_agreement"] == summary["reward_agreement"] == 1.0
@@ -235,8 +235,8 @@ def test_a_bot_does_the_same_in_both(godot: GodotArenas, name: str) -> None:
 def test_matches_end_the_same_in_both(godot: GodotArenas) -> None:
     rules = godot.rules
     players = Bot("chaser", rules), Bot("evader", rules)
-    ours = play_matches(*players, 40, rules=rules, layouts=godot.layouts, seed=10)
-    for one, other in zip(ours, play_batches(godot, *players, 40), strict=True):
+    ours = play_matches(*players, 20, rules=rules, layouts=godot.layouts, seed=10)
+    for one, other in zip(ours, play_batches(godot, *players, 20), strict=True):
         assert np.array_equal(one, other)
 
 

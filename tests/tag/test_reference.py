@@ -15,7 +15,7 @@ from estragon.tag.threefry import threefry
 from tests.tag import reference
 from tests.tag.reference import ReferenceMatch
 
-EPISODES = 9
+EPISODES = 4
 CASES = [
     (layout, rules, rewards, clinging)
     for layout, rules, rewards in (
@@ -30,7 +30,7 @@ CASES = [
     )
     for clinging in (False, True)
 ]
-"""16 cases × 9 episodes = 144 episodes, in half of which the agents cling to each other."""
+"""16 cases × 4 episodes = 64 episodes, in half of which the agents cling to each other."""
 
 
 @pytest.mark.parametrize(("layout", "rules", "rewards", "clinging"), CASES)

@@ -152,7 +152,7 @@ def test_a_damaged_xvfb_is_replaced(empty_home: Path) -> None:
 def test_too_little_space_is_said_before_the_work(
     empty_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(install, "NEEDED_MB", 10**12)
+    monkeypatch.setattr(debian, "NEEDED_MB", 10**12)
     monkeypatch.setattr(install, "RELEASES", NOWHERE)
     with pytest.raises(UserError, match=r"too little space for Godot in .*ESTRAGON_HOME"):
         install_private()

@@ -19,13 +19,9 @@ DEFAULT_SEC, MAX_SEC = 12.0, 3600.0
 
 
 def _quality_of_environment() -> Literal["low", "usual", "high"]:
-    match os.environ.get("AI_RENDER_QUALITY", ""):
-        case "":
-            return "usual"
-        case "low":
-            return "low"
-        case "high":
-            return "high"
+    match os.environ.get("AI_RENDER_QUALITY") or "usual":
+        case "low" | "usual" | "high" as quality:
+            return quality
         case other:
             raise UserError(f"AI_RENDER_QUALITY: expected low or high, got '{other}'")
 

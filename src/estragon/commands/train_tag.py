@@ -16,8 +16,6 @@ from estragon.support.options import check_span, optional
 from estragon.support.progress import Progress
 
 if TYPE_CHECKING:
-    import torch
-
     from estragon.selfplay.config import Task
     from estragon.selfplay.session import Session
     from estragon.tag.rules import Rules
@@ -89,9 +87,12 @@ class TrainTagCommand:
         return 0
 
     def _session(self, alone: contextlib.ExitStack) -> "Session":
+        import torch
+
         from estragon.selfplay.checkpoint import TagRun
         from estragon.selfplay.session import Session, start_session
         from estragon.selfplay.trainer import choose_threads
+        from estragon.trainers.settings import choose_device
 
         check_span("--probe-steps", self.probe_steps, 0)
         ensure_writable(self.output / "trainer" / "policy.pt")
@@ -101,9 +102,8 @@ class TrainTagCommand:
             return Session.resume(folder)
         if self.run_id is not None:
             raise UserError(f"--run-id {self.run_id}: only together with --resume")
-        session = start_session(
-            self.output, self._task(), self.config, self.steps, self._device(), choose_threads
-        )
+        task, device = self._task(), torch.device(choose_device(self.device))
+        session = start_session(self.output, task, self.config, self.steps, device, choose_threads)
         alone.enter_context(locked(session.folder.lock, timeout_sec=0.0))
         rules_file = None if self.rules_file is None else str(self.rules_file.absolute())
         session.write_metadata({"layout": self.layout, "rules_file": rules_file})
@@ -124,10 +124,3 @@ class TrainTagCommand:
             fixed_opponents(opponent, self.role, rules)  # fail before anything is created
         layouts = load_layouts(self.layout or rules.layout, rules)
         return Task(rules, layouts, self.seed, self.role, opponent)
-
-    def _device(self) -> "torch.device":
-        import torch
-
-        if self.device == "cuda" and not torch.cuda.is_available():
-            raise UserError("--device cuda: CUDA is not available; use --device cpu")
-        return torch.device("cuda" if self.device == "cuda" else "cpu")

@@ -144,13 +144,8 @@ class Lockstep:
     """A running game that advances one step per request, and the channel to it.
 
     Python listens on 127.0.0.1, the game connects and sends its hello; from then on every frame
-    sent is answered by one frame.
-
-    Args:
-        project: the Godot project.
-        options: the game's own options, without `--channel`.
-        step_timeout_sec: the timeout for one answer.
-        engine: further options of Godot itself, such as another script to run.
+    sent is answered by one frame. `options` are the game's own, `engine` further ones of Godot
+    itself, such as another script to run.
     """
 
     def __init__(

@@ -132,8 +132,7 @@ def find_archive() -> Source:
     for tool in ("apt-get", "dpkg-deb"):
         if shutil.which(tool) is None:
             raise UserError(f"no {tool} on PATH")
-    archive = find_debian_archive()
-    if archive is None:
+    if (archive := find_debian_archive()) is None:
         raise UserError("apt's configuration names no Debian archive")
     return archive
 
@@ -142,8 +141,9 @@ def find_debian_archive(apt: Path = APT) -> Source | None:
     """Debian's main archive, not the security one, in the system's apt configuration."""
     candidates = [source for source in read_sources(apt) if _is_debian(source)]
     # Others publish for Debian's suites too; Debian's own is signed with its own keyring.
-    candidates.sort(key=lambda source: "debian-archive" not in source.signed_by)
-    return candidates[0] if candidates else None
+    return min(
+        candidates, key=lambda source: "debian-archive" not in source.signed_by, default=None
+    )
 
 
 def read_sources(apt: Path = APT) -> list[Source]:

@@ -6,15 +6,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from estragon.godot import find
 from estragon.godot.debian import NEEDED_MB
 from estragon.godot.display import display, find_xvfb, has_display
-from estragon.godot.find import (
-    engine_folder,
-    private_program,
-    read_manifest,
-    search_godot,
-    xvfb_folder,
-)
 from estragon.godot.process import GodotProcess
 from estragon.support import paths
 from estragon.support.errors import UserError
@@ -45,7 +39,7 @@ class Finding:
 def examine() -> Iterator[Finding]:
     """Check everything, starting Godot to do so."""
     try:
-        search = search_godot()
+        search = find.search_godot()
     except UserError as error:
         yield Finding(good=False, text=str(error))
         return
@@ -56,7 +50,7 @@ def examine() -> Iterator[Finding]:
         yield Finding(good=False, text="no usable Godot 4: run estragon godot install")
         return
     origin = godot.origin
-    if origin == "private copy" and (manifest := read_manifest(engine_folder())):
+    if origin == "private copy" and (manifest := find.read_manifest(find.engine_folder())):
         origin = f"private copy from {manifest.origin}"
     yield Finding(good=True, text=f"Godot {godot.version} ({origin}): {godot.path}")
     try:
@@ -71,7 +65,7 @@ def _pictures(godot: Path) -> Iterator[Finding]:
     where = "a display"
     if not has_display():
         xvfb = find_xvfb()
-        origin = " (private copy)" if xvfb == private_program(xvfb_folder()) else ""
+        origin = " (private copy)" if xvfb == find.private_program(find.xvfb_folder()) else ""
         where = f"Xvfb{origin}: {xvfb}"
     try:
         with display(640, 360, install=False) as env:

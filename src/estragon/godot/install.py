@@ -20,23 +20,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from estragon.godot.debian import (
-    NEEDED_MB,
-    SUITE,
-    XVFB_NEEDED_MB,
-    install_debian,
-    install_debian_xvfb,
-)
+from estragon.godot import debian, find
 from estragon.godot.display import check_xvfb
-from estragon.godot.find import (
-    Manifest,
-    check_version,
-    engine_folder,
-    private_folder,
-    private_program,
-    write_manifest,
-    xvfb_folder,
-)
+from estragon.godot.find import private_folder
 from estragon.support.errors import UserError
 from estragon.support.files import locked
 from estragon.support.progress import Progress
@@ -115,7 +101,7 @@ class _Copy:
 
     def working_program(self) -> Path | None:
         """The installed program, unless it is damaged or too old for this Estragon."""
-        program = private_program(self.target)
+        program = find.private_program(self.target)
         try:
             if program is not None:
                 self.check(program)
@@ -138,10 +124,13 @@ def install_private() -> Path:
     return _install_once(
         _Copy(
             "Godot",
-            engine_folder(),
-            NEEDED_MB,
-            [(f"Debian {SUITE}", install_debian), ("official release", install_official)],
-            check_version,
+            find.engine_folder(),
+            debian.NEEDED_MB,
+            [
+                (f"Debian {debian.SUITE}", debian.install_debian),
+                ("official release", install_official),
+            ],
+            find.check_version,
             "check the network and try again, or set GODOT_BIN to a Godot of your own",
         )
     )
@@ -152,9 +141,9 @@ def install_xvfb() -> Path:
     return _install_once(
         _Copy(
             "Xvfb",
-            xvfb_folder(),
-            XVFB_NEEDED_MB,
-            [(f"Debian {SUITE}", install_debian_xvfb)],
+            find.xvfb_folder(),
+            debian.XVFB_NEEDED_MB,
+            [(f"Debian {debian.SUITE}", debian.install_debian_xvfb)],
             check_xvfb,
             "check the network and try again, install Xvfb with the system's packages "
             "(apt-get install xvfb), or set DISPLAY",
@@ -198,7 +187,7 @@ def _install(copy: _Copy, progress: Progress) -> Path:
             program = install(unfinished, private_folder() / "downloads", progress)
             progress.step("checking")
             copy.check(unfinished / program)
-            write_manifest(unfinished, Manifest(program, origin))
+            find.write_manifest(unfinished, find.Manifest(program, origin))
             unfinished.chmod(0o755)  # temporary folders are private
             if copy.target.exists():
                 copy.target.replace(unfinished.with_name(f"{unfinished.name}-replaced"))

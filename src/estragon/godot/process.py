@@ -169,13 +169,7 @@ class SupervisedProcess:
 class GodotProcess(SupervisedProcess):
     """Godot with these arguments, for example `["--headless", "--path", project]`.
 
-    Args:
-        arguments: what follows `godot` on the command line.
-        folder: where `<name>.log` is written.
-        name: what messages call it, where there are several.
-        godot: the program; found, or installed, if not given.
-        env: its environment; this process's own if not given. `display()` has one for windows.
-        advice: what its errors tell people to do; by default to read the log.
+    `godot` is found, or installed, if not given. `display()` has an `env` for windows.
     """
 
     def __init__(

@@ -11,21 +11,10 @@ from pathlib import Path
 
 import msgspec
 
+from estragon.godot import project_check
 from estragon.godot.find import check_version, require_godot
 from estragon.godot.process import GodotError, GodotProcess, private_user_folders
-from estragon.godot.project_check import (
-    SCRIPT as CHECK_SCRIPT,
-)
-from estragon.godot.project_check import (
-    Verdict,
-    cannot_be_played,
-    check,
-    copy_changed,
-    listed,
-    placeholder_copy,
-    project_files,
-    write_placeholders,
-)
+from estragon.godot.project_check import Verdict, listed, placeholder_copy, project_files
 from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.files import locked, write_whole
@@ -51,13 +40,10 @@ class ReadyProject:
 
     folder: Path
     """For `--path`: the project itself, or a copy where its folder is read-only or installed."""
-
     missing: tuple[str, ...] = ()
     """Decoration that the game is played without."""
-
     unused: tuple[str, ...] = ()
     """Files that cannot be imported, and that the scene does not refer to."""
-
     has_placeholders: bool = False
     """Whether the folder is a copy in which placeholders replace what is missing."""
 
@@ -99,14 +85,10 @@ def ready_project(
     timeout_sec: float = IMPORT_TIMEOUT_SEC,
     strict: bool = False,
 ) -> ReadyProject:
-    """Import a project if necessary, and check that a scene of it can be played.
+    """Import a project if necessary, and check that a scene (default: the main one) can be played.
 
-    Args:
-        project: its folder.
-        scene: the scene to play; by default the main scene.
-        godot: the program; found, or installed, if not given.
-        timeout_sec: for each start of Godot.
-        strict: reject anything broken, as with ESTRAGON_STRICT_IMPORT=1.
+    `timeout_sec` is for each start of Godot; `strict` rejects anything broken, as with
+    ESTRAGON_STRICT_IMPORT=1.
     """
     _check_is_project(project)
     godot = require_godot() if godot is None else godot
@@ -180,7 +162,10 @@ def _import(project: Path, godot: Path, timeout_sec: float) -> list[str]:
 def _run_import(project: Path, godot: Path, timeout_sec: float) -> tuple[int, list[str]]:
     words: list[str | Path] = ["--headless", "--path", project, "--import"]
     if any(name.endswith(".blend") for name in project_files(project)):
-        words += ["--script", CHECK_SCRIPT]  # without Blender, nothing at all would be imported
+        words += [
+            "--script",
+            project_check.SCRIPT,
+        ]  # without Blender, nothing at all would be imported
     with GodotProcess(
         words,
         folder=project / ".godot",
@@ -198,7 +183,7 @@ def _judge(
     project: Path, scene: str | None, stamp: _Stamp, godot: Path, timeout_sec: float
 ) -> Verdict:
     """Check that the scene can be played, with placeholders if necessary; else raise."""
-    verdict = check(project, scene, godot, timeout_sec)
+    verdict = project_check.check(project, scene, godot, timeout_sec)
     if verdict is None:
         if stamp.complaints:
             raise _does_not_import(project, stamp.complaints)
@@ -206,10 +191,12 @@ def _judge(
     played, again = project, verdict
     if verdict.needs_placeholders and not verdict.essential:
         known = [each for other in stamp.scenes.values() for each in other.decoration]
-        played = write_placeholders(project, [*known, *verdict.decoration])
-        again = check(played, scene, godot, timeout_sec) or verdict
+        played = project_check.write_placeholders(project, [*known, *verdict.decoration])
+        again = project_check.check(played, scene, godot, timeout_sec) or verdict
     if again.essential:
-        raise cannot_be_played(project, again.essential[0], played / ".godot" / "check.log")
+        raise project_check.cannot_be_played(
+            project, again.essential[0], played / ".godot" / "check.log"
+        )
     return verdict
 
 
@@ -221,9 +208,8 @@ def _does_not_import(project: Path, lines: list[str]) -> GodotError:
 
 
 def _error_lines(lines: list[str]) -> list[str]:
-    errors = [
-        line.strip() for line in lines if re.match(r"(SCRIPT )?ERROR: |\s+at: .*res://", line)
-    ]
+    pattern = re.compile(r"(SCRIPT )?ERROR: |\s+at: .*res://")
+    errors = [line.strip() for line in lines if pattern.match(line)]
     return errors[:SAID_AT_MOST] or [line for line in lines if line][-SAID_AT_MOST:]
 
 
@@ -272,5 +258,5 @@ def _may_write(project: Path) -> bool:
 def _copy(project: Path, timeout_sec: float) -> Path:
     target = paths.home() / "projects" / _key(_digests(project), "")[:16]
     with locked(target.with_suffix(".lock"), timeout_sec=timeout_sec):
-        copy_changed(project, target)
+        project_check.copy_changed(project, target)
     return target

@@ -112,27 +112,19 @@ class Bundle:
                 raise UserError(f"{size / 2**20:.1f} MB, at most {most / 2**20:.4g} MB fit")
             return source.read_bytes()
 
-        before = len(self.written)
-        self._add(source, name, read)
-        return sum(path.stat().st_size for path in self.written[before:])
+        return self._add(source, name, read)
 
-    def add_newest_binaries(
-        self, files: Iterable[Path], kind: str, *, each: int, together: int
-    ) -> None:
-        """Add files unchanged, the newest first, as long as they fit."""
-        for path in _newest_first(files):
-            together -= self.add_binary(path, f"{kind}/{path.name}", min(each, together))
-
-    def _add(self, source: Path, name: str, read: Callable[[], bytes]) -> None:
+    def _add(self, source: Path, name: str, read: Callable[[], bytes]) -> int:
         if source.absolute().is_relative_to(self.folder.absolute()):
-            return  # it is in the bundle already
+            return 0  # it is in the bundle already
         try:
             if source.is_file():
-                self.written.append(write_new(self.folder / name, read()))
-            else:
-                self.missing.append(f"not found: {source}")
+                self.written.append(write_new(self.folder / name, data := read()))
+                return len(data)
+            self.missing.append(f"not found: {source}")
         except (OSError, UserError) as error:
             self.missing.append(f"left out: {source}: {error}")
+        return 0
 
 
 def collect(folder: Path, extra_logs: dict[str, Path | None], root: Path = Path()) -> Bundle:
@@ -176,9 +168,10 @@ def _add_pictures(bundle: Bundle, root: Path) -> None:
         "encodes": (videos, LARGEST_VIDEO, ALL_VIDEOS),
     }
     for kind, (found, each, together) in kinds.items():
-        if files := list(found):
-            bundle.add_newest_binaries(files, kind, each=each, together=together)
-        else:
+        files, left = _newest_first(found), together
+        for path in files:
+            left -= bundle.add_binary(path, f"{kind}/{path.name}", min(each, left))
+        if not files:
             bundle.missing.append(f"not found: any {kind}")
 
 
@@ -194,13 +187,12 @@ def _write_metadata(bundle: Bundle, run: Path) -> None:
     lines = [*report_machine(bundle.redactor), f"run: {run}", "files:"]
     lines += [f"  {path.relative_to(bundle.folder)}" for path in bundle.written]
     lines += bundle.missing
-    text = "\n".join(lines) + "\n"
-    data = text.encode(errors="backslashreplace")
+    data = ("\n".join(lines) + "\n").encode(errors="backslashreplace")
     bundle.written.append(write_new(bundle.folder / "metadata.txt", data))
 
 
 def _newest_first(files: Iterable[Path]) -> list[Path]:
-    return [path for _, path in sorted(((_changed(path), path) for path in files), reverse=True)]
+    return sorted(files, key=lambda path: (_changed(path), path), reverse=True)
 
 
 def _changed(path: Path) -> float:
@@ -228,6 +220,11 @@ def _ends_of(source: Path, most: int) -> tuple[str, int]:
 
 def report_machine(redactor: Redactor) -> list[str]:
     """One fact per line; nothing missing is an error."""
+    settings = [
+        f"  {redactor.variable(name, value)}"
+        for name, value in sorted(os.environ.items())
+        if name.startswith(SETTINGS)
+    ]
     return [
         f"collected: {time.strftime('%Y-%m-%dT%H:%M:%S%z')}",
         f"estragon: {__version__} in {paths.PACKAGE}",
@@ -240,7 +237,7 @@ def report_machine(redactor: Redactor) -> list[str]:
         f"packages: {', '.join(_packages())}",
         f"godot: {_godot()}",
         "environment:",
-        *(_environment(redactor) or ["  none that configures estragon"]),
+        *(settings or ["  none that configures estragon"]),
     ]
 
 
@@ -283,11 +280,3 @@ def _godot() -> str:
     if search.found is None:
         return "; ".join(["none", *search.skipped])
     return f"{search.found.version} ({search.found.origin}) {search.found.path}"
-
-
-def _environment(redactor: Redactor) -> list[str]:
-    return [
-        f"  {redactor.variable(name, value)}"
-        for name, value in sorted(os.environ.items())
-        if name.startswith(SETTINGS)
-    ]

@@ -9,15 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
-from onnx import (
-    ModelProto,
-    NodeProto,
-    TensorProto,
-    ValueInfoProto,
-    checker,
-    helper,
-    numpy_helper,
-)
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
 from estragon.tag.frozen import CLIP, TURNED_FIELDS, FrozenPolicy
 from estragon.tag.rules import ACTION_SIZE, Rules
@@ -131,11 +123,9 @@ def _network(graph: _Graph, policy: FrozenPolicy, features: str, rules: Rules) -
     values = features
     for layer, (weight, bias) in enumerate(policy.weights):
         rows = _with_turned_first(weight, rules, 0.0) if layer == 0 else weight
-        numbers = (
-            graph.constant(f"weight_{layer}", rows),
-            graph.constant(f"bias_{layer}", bias),
-        )
-        values = graph.add("Gemm", f"layer_{layer}", values, *numbers)
+        weights = graph.constant(f"weight_{layer}", rows)
+        biases = graph.constant(f"bias_{layer}", bias)
+        values = graph.add("Gemm", f"layer_{layer}", values, weights, biases)
         if layer < len(policy.weights) - 1:
             values = graph.add("Relu", f"hidden_{layer}", values)
     return values

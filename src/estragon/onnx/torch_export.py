@@ -25,15 +25,10 @@ def export_policy(
     ir_version: int = IR_VERSION,
     unused_inputs: Sequence[str] = (),
 ) -> bytes:
-    """Trace a policy; every input and output has a batch of any size.
+    """Trace a policy, which returns its output and new state, on an example of each input.
 
-    Args:
-        policy: returns the output and the new state.
-        inputs: an example of each input.
-        names: of the inputs.
-        opset: version of the operators.
-        ir_version: version of the file format.
-        unused_inputs: more inputs, [batch] each, that games send but the policy does not need.
+    Every input and output has a batch of any size. `unused_inputs`, [batch] each, are what games
+    send but the policy does not need.
     """
     if not OPSETS[0] <= opset <= OPSETS[1]:
         raise UserError(f"--opset: expected {OPSETS[0]} to {OPSETS[1]}, got {opset}")

@@ -17,8 +17,7 @@ QUIET_SEC = 5.0
 class Progress:
     """Steps of a job, shown on standard error; standard output is for results.
 
-    Args:
-        every_sec: without a terminal, how often a long step prints a line.
+    Without a terminal, a long step prints a line every `every_sec`.
     """
 
     def __init__(self, every_sec: float = QUIET_SEC) -> None:

@@ -39,12 +39,9 @@ class RunFolder:
 
     @classmethod
     def find(cls, root: Path, name: str = "latest") -> Self:
-        """Find a tag run that has a checkpoint.
+        """Find a tag run that has a checkpoint in an output directory.
 
-        Args:
-            root: the output directory to search.
-            name: a run directory, a run id, another output directory (for the latest run in it),
-                or `latest`.
+        `name` is a run directory, a run id, another output directory (its latest run) or `latest`.
         """
         with contextlib.suppress(OSError, ValueError):  # not every string is a path
             if name != "latest" and (Path(name) / LOGS).is_dir():

@@ -215,10 +215,7 @@ def evaluate(
 ) -> dict[str, Any]:
     """How often a seeker tags a hider: what `estragon eval tag --json` writes.
 
-    Args:
-        seeker, hider: players, as `load_player` reads them.
-        layout: boxes, as `load_layouts` reads them; None for the rules' own.
-        tell: called with the number of matches played so far.
+    `load_player` reads the players, `load_layouts` the layout; `play_batches` explains the rest.
     """
     spec = layout or rules.layout
     players = load_player(seeker, rules, "seeker"), load_player(hider, rules, "hider")
@@ -227,9 +224,7 @@ def evaluate(
     with open_arenas(engine, count, rules=rules, layouts=layouts, seed=seed) as arenas:
         outcomes = play_batches(arenas, *players, episodes, tell, watcher)
     # a draw, possible under transfer rules only, is half a win for each
-    rate = float(
-        np.mean(np.select([outcomes.winners == 0, outcomes.winners == 1], [1.0, 0.0], 0.5))
-    )
+    rate = float(np.mean((outcomes.winners == 0) + 0.5 * (outcomes.winners < 0)))
     return {
         "engine": engine,
         "seeker": seeker,

@@ -93,10 +93,8 @@ class _Batch:
     def play(self, random: np.random.Generator) -> None:
         """One episode in every arena."""
         first = self.records[0]["episode"]
-        ours_seen, theirs_seen = (
-            self.embedded.reset(first_arena=first),
-            self.godot.reset(first_arena=first),
-        )
+        ours_seen = self.embedded.reset(first_arena=first)
+        theirs_seen = self.godot.reset(first_arena=first)
         for record, drawn in zip(self.records, self.embedded.arenas["layout"], strict=True):
             record["layout"] = self.embedded.layouts[drawn].name
         playing = np.ones(self.embedded.count, dtype=bool)
@@ -169,13 +167,7 @@ def _draw_actions(actions: np.ndarray, arenas: Arenas, random: np.random.Generat
 
 
 def plot_parity(path: Path, episodes: list[dict[str, Any]], positions: np.ndarray) -> None:
-    """Draw.
-
-    Args:
-        path: a PNG file.
-        episodes: the records of `compare_engines`.
-        positions: (2 engines, decisions, 2 agents, 3) of one episode.
-    """
+    """Draw what `compare_engines` returns: positions are (2 engines, decisions, 2 agents, 3)."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 5), layout="constrained")

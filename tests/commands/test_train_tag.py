@@ -33,7 +33,6 @@ from tests.selfplay.staging import assert_same_runs, beginners, policy_arrays, s
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
 LINUX = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs a fixed core count")
-KILLS = 2
 
 
 class Ended(NamedTuple):
@@ -138,24 +137,23 @@ def test_ctrl_c_saves_everything_and_says_so(interrupted: Ended) -> None:
 
 @LINUX
 @pytest.mark.slow
+@pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.prove)])
 def test_stopped_and_killed_at_any_moment_it_goes_on_to_the_same_bits(
-    whole: Ended, interrupted: Ended, tmp_path: Path
+    whole: Ended, interrupted: Ended, kills: int, tmp_path: Path
 ) -> None:
     root = Path(shutil.copytree(interrupted.root, tmp_path / "killed"))
     words = ["--resume", "--no-film", "--probe-steps", "0"]
     random = np.random.default_rng(1)
     killed_at: list[int] = []
-    for _ in range(KILLS):
+    for _ in range(kills):
         process = start(COMMAND, root, *words)
         wait_for(process, "run ")
         time.sleep(random.uniform(0.0, 0.8))
         process.kill()
-        if finish(process)[0] == 0:
-            break  # a very fast machine
+        assert finish(process)[0] != 0, "it was over before"
         saved = load_checkpoint(the_run(root) / "state.pt")
         killed_at.append(saved["trainer"]["agent_steps"])
     print(f"killed after the checkpoints at {killed_at}")
-    assert len(killed_at) >= 2
     assert sorted(killed_at) == killed_at
     code, out, err = finish(start(COMMAND, root, *words))
     assert code == 0, err

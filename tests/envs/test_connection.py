@@ -1,6 +1,8 @@
 """Whatever goes wrong with a game is told in one line that says what to do, and in time."""
 
+import os
 import resource
+import signal
 import socket
 import subprocess
 import threading
@@ -109,18 +111,22 @@ GARBAGE = [
 ]
 
 
+def connected(port: int) -> socket.socket:
+    """A client, as soon as somebody listens."""
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            time.sleep(0.01)
+
+
 def test_strangers_on_the_port_do_not_keep_the_game_out(new_game: Path) -> None:
     port = free_port()
     strangers: list[socket.socket] = []
 
     def disturb() -> None:
         for garbage in GARBAGE:
-            stranger = None
-            while stranger is None:
-                try:
-                    stranger = socket.create_connection(("127.0.0.1", port))
-                except OSError:
-                    time.sleep(0.01)
+            stranger = connected(port)
             strangers.append(stranger)
             stranger.sendall(garbage)
         all_sent.touch()
@@ -146,16 +152,18 @@ def test_strangers_on_the_port_do_not_keep_the_game_out(new_game: Path) -> None:
 def test_a_stranger_alone_is_described() -> None:
     port = free_port()
 
+    over = threading.Event()
+
     def ask() -> None:
-        time.sleep(0.2)
-        with socket.create_connection(("127.0.0.1", port)) as stranger:
+        with connected(port) as stranger:
             stranger.sendall(GARBAGE[0])
-            time.sleep(0.5)
+            over.wait()
 
     thread = threading.Thread(target=ask)
     thread.start()
     with pytest.raises(GodotError, match=r"client sent a frame .* begins with b'GET / HTTP"):
         GodotEnv(port=port, start_timeout_sec=1.0)
+    over.set()
     thread.join()
 
 
@@ -225,9 +233,15 @@ def test_the_editor_may_be_anybody(new_game: Path) -> None:
     started: list[subprocess.Popen[bytes]] = []
 
     def start() -> None:
-        time.sleep(0.3)
         words = [str(new_game), f"--port={port}", "--env_seed=4"]
-        started.append(subprocess.Popen(words))
+        again_until_it_connects = 'for n in $(seq 300); do "$0" "$@" && exit; sleep 0.1; done'
+        started.append(
+            subprocess.Popen(
+                ["sh", "-c", again_until_it_connects, *words],
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        )
 
     thread = threading.Thread(target=start)
     thread.start()
@@ -235,7 +249,7 @@ def test_the_editor_may_be_anybody(new_game: Path) -> None:
         env.reset()
         env.step(STILL)
         thread.join()
-        started[0].kill()
+        os.killpg(started[0].pid, signal.SIGKILL)
         started[0].wait()
         env._pool._budget.restarts = 0
         with pytest.raises(GodotError, match=r"it closed the connection .*output in the editor"):

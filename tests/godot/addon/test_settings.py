@@ -67,10 +67,15 @@ def test_speed_up_in_real_time_and_never_under_fixed_fps(counter: Path, tmp_path
             peer.step(*IDLE)
         peer.say(type="call", method="tell_pace")
         assert peer.hear()["returns"] == [[8.0, 480]]
-        start = time.monotonic()
-        for _ in range(60):
-            peer.step(*IDLE)
-        assert 0.3 < time.monotonic() - start < 3.0  # 240 ticks at 480 a second
+        for _ in range(10):  # a busy machine may be slow, and never too quick
+            start = time.monotonic()
+            for _ in range(60):
+                peer.step(*IDLE)
+            seconds = time.monotonic() - start
+            assert seconds > 0.3  # 240 ticks at 480 a second
+            if seconds < 3.0:
+                break
+        assert seconds < 3.0
     with playing(counter, tmp_path, "--speedup=8") as peer:
         peer.greet("binary1")
         peer.reset()

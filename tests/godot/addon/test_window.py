@@ -25,8 +25,12 @@ def test_it_draws_on_while_it_waits(counter: Path, tmp_path: Path) -> None:
         peer.reset()
         assert [row.reward for row in peer.step(*IDLE)] == [4]
         frames, age = tell(peer, "tell_frames"), tell(peer, "tell_age")
-        time.sleep(1.0)
-        assert tell(peer, "tell_frames") - frames >= 3
+        for asked in range(30):
+            time.sleep(1.0)
+            drawn = tell(peer, "tell_frames") - frames
+            if drawn >= 3 + asked:  # should the question itself be what draws
+                break
+        assert drawn >= 3 + asked
         assert tell(peer, "tell_age") == age
         assert [row.reward for row in peer.step(*IDLE)] == [4]
         peer.connection.close()

@@ -78,6 +78,7 @@ def test_ppo_learns_is_killed_goes_on_and_plays(
     assert float(found[1]) > 0.2
 
 
+@pytest.mark.prove  # in a game that is made up: test_training.py
 def test_dqn_learns(godot: Path, folder: Path) -> None:
     words = ["--algo", "dqn", "--timesteps", "6000", "--learning_starts", "800"]
     words += ["--batch_size", "128", "--learning_rate", "0.001", "--gradient_steps", "4"]

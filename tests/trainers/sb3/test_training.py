@@ -138,10 +138,22 @@ def test_metrics_of_both_policies_reach_the_controller(
 
 def test_the_file_stop_ends_a_run_which_is_saved(folder: Path, game: Game) -> None:
     home = controlled(folder)
-    timer = threading.Timer(1.0, (home / "STOP").touch)
-    timer.start()
-    assert train(game(kind="box"), "--timesteps", "100000000", "--save_model_path", "m") == 0
-    timer.join()
+    path = game(kind="box")
+    over = threading.Event()
+
+    def stop_once_begun() -> None:
+        while not any(file.read_text() for file in home.glob("runs/*.metrics.jsonl")):
+            if over.wait(0.05):
+                return
+        (home / "STOP").touch()
+
+    waiting = threading.Thread(target=stop_once_begun)
+    waiting.start()
+    try:
+        assert train(path, "--timesteps", "100000000", "--save_model_path", "m") == 0
+    finally:
+        over.set()
+        waiting.join()
     assert manifest(folder)["status"] == "stopped"
     assert 0 < PPO.load(folder / "m.zip").num_timesteps < 100_000_000
 

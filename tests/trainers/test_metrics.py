@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estragon.trainers.controller import RunRecord
-from estragon.trainers.metrics import PREFIX, Episodes, Metrics, iteration_metric, without_nan
+from estragon.trainers.metrics import (
+    PREFIX,
+    Counters,
+    Episodes,
+    Metrics,
+    iteration_metric,
+    without_nan,
+)
 from tests.trainers.staging import OF_A_POLICY, OF_AN_ITERATION, read_metrics
 
 VALUES = st.recursive(
@@ -28,16 +35,12 @@ def an_iteration() -> dict[str, Any]:
     left.add(3.0, 20, {"hits": 4})
     right.add(-5.0, 30, {"hits": 9})
     return iteration_metric(
-        iteration=2,
-        env_steps=100,
-        agent_steps=200,
-        env_steps_this_iter=50,
-        time_this_iter_s=0.5,
-        time_total_s=2.0,
-        episodes={"left": left, "right": right},
-        episodes_total=7,
-        learner={"left": {"vf_loss": math.nan, "entropy": 1.5}, "still": {}},
-        checkpoints=1,
+        Counters(iteration=2, timesteps=200, env_steps=100, episodes=7, checkpoints=1),
+        {"left": left, "right": right},
+        {"left": {"vf_loss": math.nan, "entropy": 1.5}, "still": {}},
+        env_steps=50,
+        seconds=0.5,
+        total_seconds=2.0,
     )
 
 
@@ -80,7 +83,7 @@ def test_lines_are_printed_where_somebody_reads_them(
 ) -> None:
     monkeypatch.setenv("CONTROLLER_METRICS", "controller" if wanted else "")
     stream = io.StringIO()
-    record = RunRecord.begin(tmp_path / "run.json", "x", {})
+    record = RunRecord(tmp_path / "run.json", "x", {})
     Metrics([record], stream).emit(an_iteration())
     assert stream.getvalue().startswith(PREFIX) == wanted
     assert len(read_metrics(stream.getvalue())) == wanted
@@ -91,7 +94,7 @@ def test_lines_are_printed_where_somebody_reads_them(
 def test_metrics_that_cannot_be_kept_are_said_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record = RunRecord.begin(tmp_path / "run.json", "x", {})
+    record = RunRecord(tmp_path / "run.json", "x", {})
     record.metrics_path.mkdir()
     metrics = Metrics([record])
     metrics.emit(an_iteration())

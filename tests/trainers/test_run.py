@@ -12,8 +12,8 @@ import pytest
 from estragon.support.errors import UserError
 from estragon.support.runs import RunFolder
 from estragon.trainers.controller import Controller
-from estragon.trainers.metrics import Episodes
-from estragon.trainers.run import Counters, Run, StopLimits, new_run_folder
+from estragon.trainers.metrics import Counters, Episodes
+from estragon.trainers.run import Run, StopLimits, new_run_folder
 
 STEPS = 10
 

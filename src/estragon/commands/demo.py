@@ -6,7 +6,7 @@ import sys
 import time
 
 from estragon.support.errors import UserError
-from estragon.trainers.metrics import Episodes, iteration_metric, line_of, without_nan
+from estragon.trainers.metrics import Counters, Episodes, iteration_metric, line_of, without_nan
 
 STEPS, EPISODES, LENGTH = 1_000, 20, 50
 POLICY = "shared_policy"
@@ -37,16 +37,12 @@ class DemoCommand:
                 reward = 100.0 * (1.0 - 0.8**number) + chance.gauss(0.0, 5.0)
                 episodes.add(reward, LENGTH, {"goals_scored": int(reward // 10)})
             metric = iteration_metric(
-                iteration=number,
-                env_steps=number * STEPS,
-                agent_steps=number * STEPS,
-                env_steps_this_iter=STEPS,
-                time_this_iter_s=self.interval,
-                time_total_s=number * self.interval,
-                episodes={POLICY: episodes},
-                episodes_total=number * EPISODES,
-                learner={POLICY: {"policy_loss": -0.01, "vf_loss": 1.0 / number, "entropy": 1.0}},
-                checkpoints=0,
+                Counters(number, number * STEPS, number * STEPS, number * EPISODES),
+                {POLICY: episodes},
+                {POLICY: {"policy_loss": -0.01, "vf_loss": 1.0 / number, "entropy": 1.0}},
+                env_steps=STEPS,
+                seconds=self.interval,
+                total_seconds=number * self.interval,
             )
             print(f"Episode {number * EPISODES}: reward={episodes.reward_mean:.1f}")
             print(line_of(without_nan(metric)), flush=True)

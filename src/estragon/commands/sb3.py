@@ -70,16 +70,18 @@ class ConvertSb3Command:
 
     def run(self) -> int:
         """Convert."""
-        from estragon.trainers.sb3.export import export_file
+        from estragon.trainers.sb3.export import export
         from estragon.trainers.sb3.model_file import ModelFile
 
         source = ModelFile(self.model_path, self.algo, trust=self.trust)
         target = self.output or source.path.with_suffix(".onnx")
         target = target if target.suffix else target.with_suffix(".onnx")
         ensure_writable(target)
-        export_file(
-            source,
+        export(
+            source.load_for_export(),
+            source.algorithm.name,
             target,
+            normalization=source.normalization,
             opset=self.opset,
             ir_version=self.ir_version,
             as_array=self.use_obs_array,

@@ -5,8 +5,9 @@ import json
 import re
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
 import msgspec
 
@@ -15,81 +16,6 @@ from estragon.support.files import append_whole, write_json, write_new
 
 FOLDER = Path(".rlcontroller")
 STOP_POLL_SEC = 0.25
-
-
-class TrainingConfig(msgspec.Struct, frozen=True):
-    """`training_config.json`; None: not set."""
-
-    mode: Literal["single_agent", "multi_agent"] | None = None
-    env_path: str | None = None
-    timesteps: int | None = None
-    experiment_name: str | None = None
-
-    sb3_policy_type: Literal["mlp", "cnn", "lstm"] | None = None
-    sb3_policy_layers: tuple[int, ...] | None = None
-    sb3_viz: bool | None = None
-    sb3_speedup: float | None = None
-    sb3_n_parallel: int | None = None
-    sb3_learning_rate: float | None = None
-    sb3_batch_size: int | None = None
-    sb3_n_steps: int | None = None
-    sb3_gamma: float | None = None
-    sb3_gae_lambda: float | None = None
-    sb3_ent_coef: float | None = None
-    sb3_clip_range: float | None = None
-    sb3_vf_coef: float | None = None
-    sb3_max_grad_norm: float | None = None
-
-    # Ours; controllers do not write these yet.
-    sb3_algo: str | None = None
-    sb3_normalize: bool | None = None
-    sb3_n_epochs: int | None = None
-    sb3_lstm_hidden_size: int | None = None
-    sb3_buffer_size: int | None = None
-    sb3_learning_starts: int | None = None
-    sb3_train_freq: int | None = None
-    sb3_gradient_steps: int | None = None
-    sb3_tau: float | None = None
-    sb3_target_update_interval: int | None = None
-    sb3_exploration_fraction: float | None = None
-    sb3_exploration_final_eps: float | None = None
-    sb3_action_noise: float | None = None
-
-    rllib_algorithm: Literal["ppo", "dqn", "sac", "appo", "impala"] | None = None
-    rllib_num_workers: int | None = None
-    rllib_train_batch_size: int | None = None
-    rllib_sgd_minibatch_size: int | None = None
-    rllib_num_sgd_iter: int | None = None
-    rllib_rollout_fragment_length: int | None = None
-    rllib_env_action_repeat: int | None = None
-    rllib_env_speedup: float | None = None
-    rllib_checkpoint_frequency: int | None = None
-    rllib_stop_mode: Literal["none", "time_seconds", "timesteps"] | None = None
-    rllib_stop_file_path: str | None = None
-
-    # Written by some controllers.
-    rllib_lr: float | None = None
-    rllib_gamma: float | None = None
-    rllib_lambda: float | None = None
-    rllib_clip_param: float | None = None
-    rllib_entropy_coeff: float | None = None
-    rllib_vf_loss_coeff: float | None = None
-    rllib_grad_clip: float | None = None
-    rllib_fcnet_hiddens: tuple[int, ...] | None = None
-    rllib_show_window: bool | None = None
-    rllib_resume_from: str | None = None
-    rllib_stop_time_seconds: float | None = None
-    rllib_stop_timesteps_total: int | None = None
-
-    def options(self, prefix: str) -> dict[str, Any]:
-        """What it sets for one back end, by key without the back end's prefix."""
-        other = {"sb3_": "rllib_", "rllib_": "sb3_"}[prefix]
-        found = msgspec.structs.asdict(self)
-        return {
-            key.removeprefix(prefix): value
-            for key, value in found.items()
-            if value is not None and key != "mode" and not key.startswith(other)
-        }
 
 
 class Controller:
@@ -106,29 +32,33 @@ class Controller:
         """Whether there is a controller's project here."""
         return self.folder.is_dir()
 
-    def options(self, prefix: str) -> dict[str, Any]:
-        """The options of one trainer that its file sets; unknown keys are reported."""
-        config, unknown = self.training_config()
-        if unknown:
-            named = ", ".join(unknown_key(key) for key in unknown)
-            print(f"training_config.json: unknown keys, not used: {named}", file=sys.stderr)
-        return {key: value for key, value in config.options(prefix).items() if value != ""}
+    def training_config(self, shape: type[msgspec.Struct], prefix: str) -> dict[str, Any]:
+        """What its file sets for one trainer; unknown keys are reported.
 
-    def training_config(self) -> tuple[TrainingConfig, list[str]]:
-        """The content of its file, and the unknown keys in it."""
+        Args:
+            shape: the keys and their types.
+            prefix: of that trainer's keys, sb3_ or rllib_; those of the other are ignored.
+        """
         path = self.folder / "training_config.json"
         try:
             found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-            config = msgspec.convert(found, TrainingConfig)
+            given = {key: value for key, value in found.items() if value not in (None, "")}
+            config = msgspec.convert(given, shape, dec_hook=lambda kind, value: kind(value))
         except FileNotFoundError:
-            return TrainingConfig(), []
+            return {}
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror or error}") from error
         except msgspec.ValidationError as error:
             raise UserError(f"{path}: {str(error).replace('$.', '')}") from error
         except msgspec.DecodeError as error:
             raise UserError(f"{path} is not JSON: {error}") from error
-        return config, sorted(set(found) - set(TrainingConfig.__struct_fields__))
+        known = shape.__struct_fields__
+        other = {"sb3_": "rllib_", "rllib_": "sb3_"}[prefix]
+        unknown = sorted(key for key in found if key not in known and not key.startswith(other))
+        if unknown:
+            named = ", ".join(key + did_you_mean(key, known) for key in unknown)
+            print(f"{path.name}: unknown keys, not used: {named}", file=sys.stderr)
+        return {key: getattr(config, key) for key in known if key in given}
 
     def clear_stop(self) -> None:
         """Remove the stop file of an earlier run."""
@@ -148,25 +78,19 @@ class Controller:
     def begin_run(self, name: str, about: dict[str, Any]) -> "RunRecord":
         """Create the record of a run in `runs`."""
         wanted = f"{time.strftime('%Y%m%d-%H%M%S')}_{slug(name)}.json"
-        return RunRecord.begin(write_new(self.folder / "runs" / wanted, b"{}\n"), name, about)
+        return RunRecord(write_new(self.folder / "runs" / wanted, b"{}\n"), name, about)
 
 
 class RunRecord:
     """The record of a run: a JSON file, and beside it its iterations in `.metrics.jsonl`."""
 
-    def __init__(self, path: Path, about: dict[str, Any]) -> None:
-        """Continue a record."""
+    def __init__(self, path: Path, name: str, about: dict[str, Any]) -> None:
+        """Write the record of a run that starts."""
         self.path = path
         self.metrics_path = path.with_suffix(".metrics.jsonl")
-        self._about = about
-
-    @classmethod
-    def begin(cls, path: Path, name: str, about: dict[str, Any]) -> Self:
-        """Write the record of a run that starts."""
-        record = cls(path, {"name": name, "status": "running", "started": utc_now()})
-        record._about |= {"metrics": record.metrics_path.name, **about}
-        write_json(path, record._about)
-        return record
+        self._about = {"name": name, "status": "running", "started": utc_now()}
+        self._about |= {"metrics": self.metrics_path.name, **about}
+        write_json(path, self._about)
 
     def add(self, metric: dict[str, Any]) -> None:
         """Append an iteration."""
@@ -188,7 +112,7 @@ def utc_now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def unknown_key(key: str) -> str:
-    """An unknown key, and a similar one that exists."""
-    near = difflib.get_close_matches(key, TrainingConfig.__struct_fields__, 1)
-    return f"{key} (did you mean {near[0]}?)" if near else key
+def did_you_mean(key: str, known: Iterable[str]) -> str:
+    """A hint at a similar key, or nothing."""
+    near = difflib.get_close_matches(key, known, 1)
+    return f" (did you mean {near[0]}?)" if near else ""

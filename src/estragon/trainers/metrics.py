@@ -5,7 +5,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, TextIO
 
 from estragon.support.errors import UserError
@@ -28,6 +28,19 @@ OWN_INFO_KEYS = frozenset(
     }
 )
 """Keys of an info that we or a library add; all others are the game's."""
+
+
+@dataclasses.dataclass
+class Counters:
+    """Totals of a run, and of the runs that it resumes."""
+
+    iteration: int = 0
+    timesteps: int = 0
+    """Of all agents."""
+    env_steps: int = 0
+    """Of all games."""
+    episodes: int = 0
+    checkpoints: int = 0
 
 
 @dataclasses.dataclass
@@ -85,8 +98,8 @@ class Episodes:
         """In the controller's terms; NaN without episodes."""
         return {
             f"{prefix}reward_mean": self.reward_mean,
-            f"{prefix}reward_min": _nan_if_empty(min, self.rewards),
-            f"{prefix}reward_max": _nan_if_empty(max, self.rewards),
+            f"{prefix}reward_min": min(self.rewards, default=math.nan),
+            f"{prefix}reward_max": max(self.rewards, default=math.nan),
             "episode_len_mean": mean(self.lengths),
         }
 
@@ -95,7 +108,6 @@ class Metrics:
     """The metrics of a run: printed if CONTROLLER_METRICS is set, and appended to its records."""
 
     def __init__(self, records: Sequence[RunRecord] = (), stream: TextIO | None = None) -> None:
-        """Print to `stream`, by default standard output."""
         self._records = list(records)
         self._stream = stream if stream is not None else sys.stdout
         self._printed = bool(os.environ.get(VARIABLE))
@@ -120,57 +132,49 @@ def line_of(metric: dict[str, Any]) -> str:
 
 
 def iteration_metric(
-    *,
-    iteration: int,
-    env_steps: int,
-    agent_steps: int,
-    trained: float = 1.0,
-    env_steps_this_iter: int,
-    time_this_iter_s: float,
-    time_total_s: float,
+    counters: Counters,
     episodes: Mapping[str, Episodes],
-    episodes_total: int,
-    learner: Mapping[str, Stats],
-    checkpoints: int,
+    learner_stats: Mapping[str, Stats],
+    *,
+    env_steps: int,
+    seconds: float,
+    total_seconds: float,
+    trained: bool = True,
 ) -> dict[str, Any]:
     """An iteration in the controller's terms.
 
     Args:
-        iteration: its number, from 1.
-        env_steps: of all environments since the start.
-        agent_steps: of all agents since the start.
-        trained: the fraction of those steps that was used for training.
-        env_steps_this_iter: of all environments in this iteration.
-        time_this_iter_s: duration of the iteration.
-        time_total_s: duration of the run.
-        episodes: by policy, those that ended in this iteration.
-        episodes_total: number of episodes since the start.
-        learner: by policy, losses and the like of the last update.
-        checkpoints: number of checkpoints since the start.
+        counters: totals after it.
+        episodes: by policy, those that ended in it.
+        learner_stats: by policy, losses and the like of the last update.
+        env_steps: of all games in it.
+        seconds: its duration.
+        total_seconds: duration of the run.
+        trained: whether there was an update yet.
     """
     all_episodes = Episodes.joined(episodes.values())
     return {
         "kind": "iteration",
         "timestamp": utc_now(),
-        "training_iteration": iteration,
-        "timesteps_total": agent_steps,
-        "episodes_total": episodes_total,
+        "training_iteration": counters.iteration,
+        "timesteps_total": counters.timesteps,
+        "episodes_total": counters.episodes,
         "episodes_this_iter": len(all_episodes),
         **all_episodes.as_metric("episode_"),
-        "time_this_iter_s": time_this_iter_s,
-        "time_total_s": time_total_s,
-        "env_steps_this_iter": env_steps_this_iter,
-        "env_throughput": env_steps_this_iter / max(time_this_iter_s, 1e-9),
-        "num_env_steps_sampled": env_steps,
-        "num_env_steps_trained": int(trained * env_steps),
-        "num_agent_steps_sampled": agent_steps,
-        "num_agent_steps_trained": int(trained * agent_steps),
+        "time_this_iter_s": seconds,
+        "time_total_s": total_seconds,
+        "env_steps_this_iter": env_steps,
+        "env_throughput": env_steps / max(seconds, 1e-9),
+        "num_env_steps_sampled": counters.env_steps,
+        "num_env_steps_trained": counters.env_steps if trained else 0,
+        "num_agent_steps_sampled": counters.timesteps,
+        "num_agent_steps_trained": counters.timesteps if trained else 0,
         "custom_metrics": all_episodes.custom_means(),
         "policies": {
-            name: _policy_metric(episodes.get(name, Episodes()), learner.get(name, {}))
-            for name in sorted({*episodes, *learner})
+            name: _policy_metric(episodes.get(name, Episodes()), dict(learner_stats.get(name, {})))
+            for name in sorted({*episodes, *learner_stats})
         },
-        "checkpoints": checkpoints,
+        "checkpoints": counters.checkpoints,
     }
 
 
@@ -192,15 +196,11 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else math.nan
 
 
-def _nan_if_empty(pick: Callable[[Sequence[float]], float], values: Sequence[float]) -> float:
-    return pick(values) if values else math.nan
-
-
-def _policy_metric(episodes: Episodes, stats: Stats) -> dict[str, Any]:
+def _policy_metric(episodes: Episodes, stats: dict[str, float | None]) -> dict[str, Any]:
     return {
         **episodes.as_metric(),
         "completed_episodes": len(episodes),
-        "learner_stats": dict(stats),
-        "learner": dict(stats),
+        "learner_stats": stats,
+        "learner": stats,
         "custom_metrics": episodes.custom_means(),
     }

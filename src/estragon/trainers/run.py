@@ -22,7 +22,7 @@ from estragon.support.interrupts import STOP_SIGNALS, StopRequest, deferred_inte
 from estragon.support.progress import Progress
 from estragon.support.runs import RunFolder
 from estragon.trainers.controller import Controller, RunRecord
-from estragon.trainers.metrics import Episodes, Metrics, Stats, iteration_metric
+from estragon.trainers.metrics import Counters, Episodes, Metrics, Stats, iteration_metric
 from estragon.trainers.settings import TrainerSettings
 
 MANIFEST = "run.json"
@@ -30,19 +30,6 @@ MANIFEST = "run.json"
 GAME_LOGS = "games"
 """The directory of the games' logs."""
 PROGRESS_SEC = 10.0
-
-
-@dataclasses.dataclass
-class Counters:
-    """Totals of a run, and of the runs that it resumes."""
-
-    iteration: int = 0
-    timesteps: int = 0
-    """Of all agents."""
-    env_steps: int = 0
-    """Of all games."""
-    episodes: int = 0
-    checkpoints: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +80,7 @@ class Run:
         """Write the manifest, and the controller's record if there is a controller."""
         self.folder, self.counters = folder, learner.counters
         self._learner, self._controller, self._limits = learner, controller, limits
-        self._records = [RunRecord.begin(folder.path / MANIFEST, name, about)]
+        self._records = [RunRecord(folder.path / MANIFEST, name, about)]
         if controller.exists:
             self._records.append(controller.begin_run(name, about))
         self._metrics = Metrics(self._records)
@@ -177,17 +164,13 @@ class Run:
             self.save_checkpoint()
         self._metrics.emit(
             iteration_metric(
-                iteration=counters.iteration,
-                env_steps=counters.env_steps,
-                agent_steps=counters.timesteps,
-                trained=float(trained),
-                env_steps_this_iter=counters.env_steps - self._env_steps_told,
-                time_this_iter_s=now - self._told,
-                time_total_s=now - self._started,
-                episodes=episodes,
-                episodes_total=counters.episodes,
-                learner=learner_stats,
-                checkpoints=counters.checkpoints,
+                counters,
+                episodes,
+                learner_stats,
+                env_steps=counters.env_steps - self._env_steps_told,
+                seconds=now - self._told,
+                total_seconds=now - self._started,
+                trained=trained,
             )
         )
         self._told, self._env_steps_told = now, counters.env_steps
@@ -279,6 +262,11 @@ def play(steps: int, step: Callable[[], int], controller: Controller) -> None:
         while done < steps and not interrupt.made and not controller.stop_requested():
             done += step()
             progress.update(done, steps, " steps")
+
+
+def one_line(error: Exception) -> str:
+    """The message of a library's exception, without line breaks."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def warn(text: str) -> None:

@@ -5,35 +5,51 @@ Needs no trainer's packages, so that `--help` works without them.
 
 import dataclasses
 import os
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_type_hints
+
+import msgspec
 
 from estragon.support.errors import UserError
 from estragon.support.options import check_span, optional
 from estragon.trainers.controller import Controller
 
+
+class Span(NamedTuple):
+    """The range of an option, as part of its annotation."""
+
+    least: float
+    most: float | None = None
+
+
+def check_spans(options: Any, prefix: str = "") -> None:
+    """Raise a UserError for a field of a dataclass that is out of its range."""
+    for name, hint in get_type_hints(type(options), include_extras=True).items():
+        for part in getattr(hint, "__metadata__", ()):
+            if isinstance(part, Span):
+                check_span(f"{prefix}{name.rstrip('_')}", getattr(options, name), *part)
+
+
 Device = Literal["auto", "cpu", "cuda"]
-Ranges = dict[str, tuple[float, float | None]]
-PATH, NUMBER, WHOLE = optional("PATH"), optional("NUMBER"), optional("N")
-MAX_PARALLEL = 64
-MAX_SPEEDUP = 100.0
-MAX_SEED = 2**31 - 1
+Mode = Literal["single_agent", "multi_agent"]
+PATH = optional("PATH")
+Count = Annotated[int | None, optional("N"), Span(1)]
+Number = Annotated[float | None, optional("NUMBER"), Span(0)]
+Share = Annotated[float | None, optional("NUMBER"), Span(0, 1)]
+PARALLEL = Span(1, 64)
+SEED = Span(0, 2**31 - 1)
 
 
 @dataclasses.dataclass(frozen=True)
 class BaseHyperparameters:
     """Hyper-parameters of all algorithms of a library; None is the algorithm's own default."""
 
-    RANGES: ClassVar[Ranges] = {}
-
     def __post_init__(self) -> None:
         """Reject values that are out of range."""
-        for name, (least, most) in self.RANGES.items():
-            check_span(name.rstrip("_"), getattr(self, name), least, most)
+        check_spans(self)
 
     def given(self) -> dict[str, Any]:
         """Only those that were set."""
-        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {name: value for name, value in found.items() if value is not None}
+        return {key: value for key, value in vars(self).items() if value is not None}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,10 +60,10 @@ class TrainerSettings:
     """A project folder, a .pck or an exported game; without it, waits for Play in the editor."""
     scene: Annotated[str | None, optional("SCENE")] = None
     """The scene to play, such as res://training.tscn; by default the game's main scene."""
-    speedup: Annotated[float | None, optional("TIMES")] = None
+    speedup: Annotated[float | None, optional("TIMES"), Span(1, 100)] = None
     """Speed in a window, 1 to 100 times real time; without a window, games run as fast as
     possible."""
-    action_repeat: Annotated[int | None, optional("TICKS")] = None
+    action_repeat: Annotated[int | None, optional("TICKS"), Span(1)] = None
     """Physics ticks per action; by default the game's own setting."""
     viz: bool = False
     """Show the games in windows."""
@@ -67,32 +83,35 @@ class TrainerSettings:
 
     CONTROLLER_PREFIX: ClassVar[str] = ""
     """Of this trainer's keys in the controller's file."""
+    CONTROLLER_KEYS: ClassVar[dict[str, str]] = {}
+    """Such a key without the prefix → the option; hyper-parameters need no entry."""
     HYPERPARAMETERS: ClassVar[type[BaseHyperparameters]] = BaseHyperparameters
-    RANGES: ClassVar[Ranges] = {
-        "timesteps": (1, None),
-        "speedup": (1.0, MAX_SPEEDUP),
-        "action_repeat": (1, None),
-        "seed": (0, MAX_SEED),
-    }
 
     @classmethod
     def from_controller(cls) -> dict[str, Any]:
         """What the controller's file sets, by option name."""
-        return Controller().options(cls.CONTROLLER_PREFIX)
+        types = get_type_hints(cls.HYPERPARAMETERS)
+        names = {name.rstrip("_"): name for name in types} | cls.CONTROLLER_KEYS
+        options = {key: key for key in ("env_path", "timesteps", "experiment_name")}
+        options |= {cls.CONTROLLER_PREFIX + key: option for key, option in names.items()}
+        types |= get_type_hints(cls)
+        keys = [(key, types[option] | None, None) for key, option in options.items()]
+        shape = msgspec.defstruct("TrainingConfig", [("mode", Mode | None, None), *keys])
+        found = Controller().training_config(shape, cls.CONTROLLER_PREFIX)
+        return {options[key]: value for key, value in found.items() if key in options}
 
     @classmethod
     def defaults(cls) -> Self:
         """The options before the command line: the controller's file over the class's defaults."""
         found = cls.from_controller()
-        names = {field.name for field in dataclasses.fields(cls.HYPERPARAMETERS)}
-        hyperparameters = {key: found.pop(key) for key in names & set(found)}
+        names = get_type_hints(cls.HYPERPARAMETERS)
+        hyperparameters = {key: found.pop(key) for key in list(found) if key in names}
         found["hyperparameters"] = cls.HYPERPARAMETERS(**hyperparameters)
         return cls(**found)
 
     def check(self) -> None:
         """Reject values that are out of range."""
-        for name, (least, most) in self.RANGES.items():
-            check_span(f"--{name}", getattr(self, name), least, most)
+        check_spans(self, "--")
 
 
 def choose_device(asked: Device, *, images: bool = False) -> str:

@@ -1,9 +1,13 @@
-"""Observation and action spaces: described in words, and as plain data for files."""
+"""Observation and action spaces: in words, as plain data, and how ONNX files are checked."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+
+from estragon.onnx.torch_export import TOLERANCE
+from estragon.support.errors import UserError
 
 
 def describe(space: spaces.Space[Any]) -> str:
@@ -70,3 +74,44 @@ def has_images(space: spaces.Space[Any]) -> bool:
     if isinstance(space, spaces.Dict):
         return any(is_image(part) for part in space.spaces.values())
     return is_image(space)
+
+
+def random_numbers(
+    part: spaces.Space[Any], shape: tuple[int, ...], random: np.random.Generator
+) -> np.ndarray:
+    """Random observations of one key, as float32: choices, pixels or numbers."""
+    if isinstance(part, spaces.Discrete):
+        return random.integers(int(part.n), size=shape).astype(np.float32)
+    if is_image(part):
+        return random.integers(256, size=shape).astype(np.float32)
+    return random.normal(size=shape).astype(np.float32)
+
+
+def check_outputs(
+    output: np.ndarray, actions: np.ndarray, layout: Sequence[tuple[str, int]]
+) -> None:
+    """Raise a UserError unless the outputs of a policy's ONNX file mean the policy's actions.
+
+    Args:
+        output: (batch, numbers) as games decode it: scores of choices; means, then perhaps log
+            standard deviations of continuous actions.
+        actions: (batch, numbers), choices or continuous actions.
+        layout: continuous or discrete, and size, of each action.
+    """
+    if not np.isfinite(output).all():
+        raise UserError("the ONNX file returns NaN or infinity; not written")
+    continuous = sum(size for kind, size in layout if kind == "continuous")
+    has_stds = 0 < continuous == output.shape[1] - sum(size for _, size in layout)
+    worst = 0.0
+    for kind, size in layout:
+        part, output = output[:, :size], output[:, size:]
+        if kind == "continuous":
+            taken, actions = actions[:, :size], actions[:, size:]
+            output = output[:, size:] if has_stds else output
+            apart = np.abs(np.clip(part, -1.0, 1.0) - taken)
+        else:
+            chosen, actions = actions[:, :1].astype(int), actions[:, 1:]
+            apart = part.max(axis=1, keepdims=True) - np.take_along_axis(part, chosen, axis=1)
+        worst = max(worst, float(apart.max()))
+    if worst > TOLERANCE:
+        raise UserError(f"the ONNX file does not act like the model, by {worst:.2g}; not written")

@@ -2,8 +2,7 @@
 
 import contextlib
 import dataclasses
-import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from ray.tune.registry import register_env
 
 from estragon.envs.pettingzoo_env import policy_of
 from estragon.support.errors import UserError
+from estragon.trainers.controller import did_you_mean
 from estragon.trainers.rllib.env import GameRunner, Role, flat_space, make_env
 from estragon.trainers.rllib.settings import OLD_NAMES
 from estragon.trainers.spaces import describe
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 ENV_NAME = "estragon-godot"
 MAX_FAILURES = 10
 """Of env runners in a row, after which a run fails."""
-COMMON = {"train_batch_size", "rollout_fragment_length", "lr", "gamma", "grad_clip"} | {
-    "fcnet_hiddens"
-}
+COMMON = {"train_batch_size", "rollout_fragment_length", "lr", "gamma"}
+COMMON |= {"grad_clip", "fcnet_hiddens"}
 FREQUENT = {"min_time_s_per_iteration": 2}
 REPLAY = {
     "replay_buffer_config": {"type": "MultiAgentEpisodeReplayBuffer", "capacity": 100_000},
@@ -205,7 +204,7 @@ def model_config(given: dict[str, Any]) -> DefaultModelConfig:
     known = DefaultModelConfig.__dataclass_fields__
     for key in given:
         if key not in known:
-            raise UserError(f"model: unknown {key}{_near(key, known)}")
+            raise UserError(f"model: unknown {key}{did_you_mean(key, known)}")
     return DefaultModelConfig(**given)
 
 
@@ -217,7 +216,8 @@ def _checked(config: AlgorithmConfig, given: dict[str, Any]) -> dict[str, Any]:
         default = getattr(config, key, None)
         if not hasattr(config, key) or key.startswith("_") or callable(default):
             known = [each for each in vars(config) if not each.startswith("_")]
-            raise UserError(f"{type(config).__name__[:-6]} has no setting {old}{_near(old, known)}")
+            hint = did_you_mean(old, known)
+            raise UserError(f"{type(config).__name__[:-6]} has no setting {old}{hint}")
         if isinstance(default, bool):
             if not isinstance(value, bool):
                 raise UserError(f"{key}: expected true or false, got {value}")
@@ -225,8 +225,3 @@ def _checked(config: AlgorithmConfig, given: dict[str, Any]) -> dict[str, Any]:
             raise UserError(f"{key}: expected a number, got {value}")
         found[key] = value
     return found
-
-
-def _near(key: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(key, known, 1)
-    return f" (did you mean {found[0]}?)" if found else ""

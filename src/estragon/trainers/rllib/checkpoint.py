@@ -5,25 +5,23 @@ objects, which run code when they are opened. We build the algorithm from `estra
 restore the tensors of `estragon.pt`.
 """
 
-import contextlib
 import dataclasses
 import io
 import pickle
 import re
-import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 import numpy as np
 import torch
+import tree
 
 from estragon.support.errors import UserError
 from estragon.support.files import cannot_write, check_archive, write_whole
-from estragon.trainers.run import Counters
+from estragon.trainers.metrics import Counters
 
 ABOUT, STATE = "estragon.json", "estragon.pt"
 RLLIB_FILE = "rllib_checkpoint.json"
@@ -98,8 +96,8 @@ class Checkpoint:
             raise UserError(f"cannot read {path}: {error.strerror or error}") from error
         except (ValueError, RuntimeError, zipfile.BadZipFile, pickle.UnpicklingError) as error:
             raise UserError(f"{path} is damaged: {error}") from error
-        arrays: dict[str, Any] = _map_leaves(
-            found, lambda leaf: leaf.numpy() if isinstance(leaf, torch.Tensor) else leaf
+        arrays: dict[str, Any] = tree.map_structure(
+            lambda leaf: leaf.numpy() if isinstance(leaf, torch.Tensor) else leaf, found
         )
         return arrays
 
@@ -117,29 +115,26 @@ class Checkpoint:
 
 def save(algorithm: Any, path: Path, about: About) -> None:
     """Write the checkpoint of an algorithm, completely or not at all."""
-    temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-        algorithm.save_to_path(str(temporary.absolute()))
-        learner = algorithm.learner_group.get_state()["learner"]
-        state = {key: learner[key] for key in ("rl_module", "optimizer") if key in learner}
-        stream = io.BytesIO()
-        arrays = (np.ndarray, np.generic)
-        torch.save(
-            _map_leaves(state, lambda x: torch.as_tensor(x) if isinstance(x, arrays) else x), stream
-        )
-        write_whole(temporary / STATE, stream.getvalue())
-        write_whole(temporary / ABOUT, msgspec.json.format(msgspec.json.encode(about), indent=2))
-        temporary.chmod(0o755)
-        temporary.rename(path)
-        temporary = None
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as temporary:
+            staged = Path(temporary).absolute() / "staged"
+            algorithm.save_to_path(str(staged))
+            learner = algorithm.learner_group.get_state()["learner"]
+            state = {key: learner[key] for key in ("rl_module", "optimizer") if key in learner}
+            stream = io.BytesIO()
+            arrays = (np.ndarray, np.generic)
+            torch.save(
+                tree.map_structure(
+                    lambda x: torch.as_tensor(x) if isinstance(x, arrays) else x, state
+                ),
+                stream,
+            )
+            write_whole(staged / STATE, stream.getvalue())
+            write_whole(staged / ABOUT, msgspec.json.format(msgspec.json.encode(about), indent=2))
+            staged.rename(path)
     except OSError as error:
         raise cannot_write(path, error) from error
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                shutil.rmtree(temporary)
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -151,11 +146,3 @@ def number_of(path: Path) -> int:
     """10 for checkpoint_000010."""
     found = re.search(r"(\d+)$", path.name)
     return int(found[1]) if found else -1
-
-
-def _map_leaves(state: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(state, dict):
-        return {key: _map_leaves(value, change) for key, value in state.items()}
-    if isinstance(state, list | tuple):
-        return [_map_leaves(value, change) for value in state]
-    return change(state)

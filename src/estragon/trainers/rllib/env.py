@@ -7,10 +7,9 @@ steps of agents, and a network decides for all agents of its policy at once.
 
 import dataclasses
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -49,8 +48,7 @@ class GameEnv(GodotMultiAgentEnv):
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         """Start the game, or wait for the editor."""
-        self._flat_spaces: dict[str, spaces.Box] = {}
-        self._game_spaces: dict[str, spaces.Dict] = {}
+        self._sees: dict[str, spaces.Dict] = {}
         self._only: str | None = (config or {}).get("key")
         super().__init__(config)
 
@@ -59,20 +57,9 @@ class GameEnv(GodotMultiAgentEnv):
         """By agent, the first observation of an episode that began in the last step."""
         return self._flat(self._env.reset_obs)
 
-    def game_space(self, agent_id: str) -> spaces.Dict:
-        """An agent's observations as the game has them, by key."""
-        if agent_id not in self._game_spaces:
-            found: Any = self._env.observation_space(agent_id)
-            if self._only is not None:
-                found = spaces.Dict([(self._only, found)])
-            self._game_spaces[agent_id] = found
-        return self._game_spaces[agent_id]
-
-    def get_observation_space(self, agent_id: str) -> spaces.Box:
+    def get_observation_space(self, agent_id: str) -> spaces.Space[Any]:
         """An agent's observations as a network has them."""
-        if agent_id not in self._flat_spaces:
-            self._flat_spaces[agent_id] = flat_space(self.game_space(agent_id))
-        return self._flat_spaces[agent_id]
+        return self.observation_spaces[agent_id]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -93,7 +80,7 @@ class GameEnv(GodotMultiAgentEnv):
             policy = policy_of(agent)
             specs = self._env.codecs[agent].action.actions
             actions = tuple((spec.key, spec.kind, spec.size) for spec in specs)
-            role = Role(self.game_space(agent), self.get_action_space(agent), actions, 1)
+            role = Role(self._sees[agent], self.get_action_space(agent), actions, 1)
             if (other := found.get(policy)) is not None:
                 if (other.sees, other.does) != (role.sees, role.does):
                     raise UserError(
@@ -111,14 +98,15 @@ class GameEnv(GodotMultiAgentEnv):
     def _flat(self, seen: dict[str, Any]) -> dict[str, Any]:
         if self._only is not None:
             seen = {agent: {self._only: each} for agent, each in seen.items()}
-        return {agent: flatten(self.game_space(agent), each) for agent, each in seen.items()}
+        return {agent: flatten(self._sees[agent], each) for agent, each in seen.items()}
 
     def _update_agents(self) -> None:
         super()._update_agents()
-        if len(self.observation_spaces or {}) != len(self._flat_spaces):
-            self.observation_spaces = {
-                agent: self.get_observation_space(agent) for agent in self.possible_agents
-            }
+        if len(self.possible_agents) != len(self._sees):
+            for agent in self.possible_agents:
+                sees: Any = self._env.observation_space(agent)
+                self._sees[agent] = spaces.Dict({self._only: sees}) if self._only else sees
+            self.observation_spaces = {name: flat_space(each) for name, each in self._sees.items()}
 
 
 def make_env(config: EnvContext) -> GameEnv:
@@ -152,45 +140,17 @@ def flat_space(sees: spaces.Dict) -> spaces.Box:
             "RLlib's networks see either numbers or one image; choose with key under env_config "
             f"in the YAML file ({', '.join(sees.spaces)})"
         )
-    lows: list[np.ndarray] = []
-    highs: list[np.ndarray] = []
-    for part in parts:
-        if isinstance(part, spaces.Discrete):
-            lows.append(np.zeros(int(part.n), np.float32))
-            highs.append(np.ones(int(part.n), np.float32))
-        elif isinstance(part, spaces.Box):
-            lows.append(part.low.reshape(-1))
-            highs.append(part.high.reshape(-1))
-        else:
-            raise TypeError(f"not a space of a game: {part}")
-    return spaces.Box(np.concatenate(lows), np.concatenate(highs), dtype=np.float32)
+    row: Any = spaces.flatten_space(sees)
+    return spaces.Box(row.low.astype(np.float32), row.high.astype(np.float32))
 
 
 def flatten(sees: spaces.Dict, seen: dict[str, Any]) -> np.ndarray:
     """An observation as an element of `flat_space`."""
-    rows: list[np.ndarray] = []
-    for key, part in sees.spaces.items():
-        if is_image(part):
-            scaled: np.ndarray = np.asarray(seen[key], np.float32) / np.float32(255.0)
-            return scaled
-        if isinstance(part, spaces.Discrete):
-            rows.append(
-                np.eye(int(part.n), dtype=np.float32)[np.asarray(seen[key]).astype(int).item()]
-            )
-        else:
-            rows.append(np.asarray(seen[key], np.float32).reshape(-1))
-    return np.concatenate(rows)
-
-
-class Decisions(NamedTuple):
-    """By agent."""
-
-    actions: dict[str, Any]
-    """As the networks return them, to learn from."""
-    for_game: dict[str, Any]
-    """Clipped to the game's bounds."""
-    outputs: dict[str, dict[str, Any]]
-    """What else the networks return: log-probabilities, states."""
+    if has_images(sees):
+        (image,) = seen.values()
+        return np.asarray(image, np.float32) / np.float32(255.0)
+    row: Any = spaces.flatten(sees, seen)
+    return np.asarray(row, np.float32)
 
 
 class GameRunner(MultiAgentEnvRunner):
@@ -223,8 +183,8 @@ class GameRunner(MultiAgentEnvRunner):
             if num_timesteps is not None
             else len(collected) < (num_episodes or 1)
         ):
-            decisions = self._decide(game, steps.total(), explore, random_actions)
-            collected += self._step(game, decisions, steps)
+            decided = self._decide(game, steps.total(), explore, random_actions)
+            collected += self._step(game, *decided, steps)
         if num_timesteps is not None:
             collected += self._cut()
         self._log_steps(steps)
@@ -240,11 +200,13 @@ class GameRunner(MultiAgentEnvRunner):
             episode.add_env_reset(observations={agent: first})
             self._episodes[agent], self._totals[agent] = episode, (0.0, 0)
 
-    def _decide(self, game: GameEnv, steps: int, explore: bool, random_actions: bool) -> Decisions:
+    def _decide(
+        self, game: GameEnv, steps: int, explore: bool, random_actions: bool
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, dict[str, Any]]]:
+        """By agent: the networks' actions; these within the game's bounds; further outputs."""
         if random_actions or self.module is None:
             drawn = {agent: game.get_action_space(agent).sample() for agent in self._episodes}
-            return Decisions(drawn, drawn, {})
-        agents = list(self._episodes)
+            return drawn, drawn, {}
         context = {
             "rl_module": self.module,
             "episodes": list(self._episodes.values()),
@@ -262,20 +224,26 @@ class GameRunner(MultiAgentEnvRunner):
         outputs = self._module_to_env(batch=outputs, **context)
         actions = outputs.pop(Columns.ACTIONS)
         for_game = outputs.pop(Columns.ACTIONS_FOR_ENV, actions)
-        return Decisions(
-            {agent: actions[i][agent] for i, agent in enumerate(agents)},
-            {agent: for_game[i][agent] for i, agent in enumerate(agents)},
+        numbered = list(enumerate(self._episodes))
+        return (
+            {agent: actions[i][agent] for i, agent in numbered},
+            {agent: for_game[i][agent] for i, agent in numbered},
             {
-                agent: {name: column[i][agent] for name, column in outputs.items()}
-                for i, agent in enumerate(agents)
+                agent: {name: each[i][agent] for name, each in outputs.items()}
+                for i, agent in numbered
             },
         )
 
     def _step(
-        self, game: GameEnv, decisions: Decisions, counted: Counter[str]
+        self,
+        game: GameEnv,
+        actions: dict[str, Any],
+        for_game: dict[str, Any],
+        outputs: dict[str, dict[str, Any]],
+        counted: Counter[str],
     ) -> list[MultiAgentEpisode]:
         """One step of the game; returns the episodes that ended."""
-        seen, rewards, terminated, truncated, infos = game.step(decisions.for_game)
+        seen, rewards, terminated, truncated, infos = game.step(for_game)
         ended: list[MultiAgentEpisode] = []
         joined = {agent: seen[agent] for agent in seen if agent not in self._episodes}
         for agent in list(self._episodes):
@@ -285,11 +253,11 @@ class GameRunner(MultiAgentEnvRunner):
             episode = self._episodes[agent]
             episode.add_env_step(
                 observations={agent: seen[agent]},
-                actions={agent: decisions.actions[agent]},
+                actions={agent: actions[agent]},
                 rewards={agent: rewards[agent]},
                 terminateds={agent: terminated[agent], "__all__": terminated[agent]},
                 truncateds={agent: truncated[agent], "__all__": truncated[agent]},
-                extra_model_outputs={agent: decisions.outputs.get(agent, {})},
+                extra_model_outputs={agent: outputs.get(agent, {})},
             )
             counted[episode.module_for(agent)] += 1
             reward, steps = self._totals[agent]
@@ -346,5 +314,6 @@ def episodes_of(result: Mapping[str, Any]) -> dict[str, Episodes]:
 def steps_of(result: Mapping[str, Any]) -> tuple[int, int]:
     """Steps of agents and of games in an iteration."""
     found = result.get("env_runners", {})
-    agents, games = (float(found.get(key, 0.0)) for key in ("num_env_steps_sampled", GAME_STEPS))
-    return (0 if math.isnan(agents) else int(agents)), (0 if math.isnan(games) else int(games))
+    keys = ("num_env_steps_sampled", GAME_STEPS)
+    agents, games = (int(np.nan_to_num(found.get(key, 0))) for key in keys)
+    return agents, games

@@ -20,7 +20,6 @@ from estragon.onnx.torch_export import (
     OPSET,
     OUTPUT,
     STATE_IN,
-    TOLERANCE,
     export_policy,
     session_of,
 )
@@ -29,7 +28,7 @@ from estragon.support.files import write_whole
 from estragon.trainers.rllib.checkpoint import Checkpoint
 from estragon.trainers.rllib.env import flatten
 from estragon.trainers.rllib.training import TrainedPolicy, load_policies
-from estragon.trainers.spaces import is_image
+from estragon.trainers.spaces import check_outputs, is_image, random_numbers
 
 SEQ_LENS = "seq_lens"
 
@@ -85,7 +84,6 @@ class OnnxPolicy(nn.Module):
     """A policy as one network: observations and a state in, action numbers and the state out."""
 
     def __init__(self, policy: TrainedPolicy) -> None:
-        """Take the networks of a policy."""
         super().__init__()
         self.module: Any = policy.module
         self.parts = policy.sees.spaces
@@ -151,49 +149,23 @@ def _columns(policy: TrainedPolicy) -> list[int] | None:
 def compare(session: Any, policy: TrainedPolicy) -> None:
     """Raise an error if the file and the policy act differently on random observations."""
     random = np.random.default_rng(0)
-    parts = policy.sees.spaces
+    layout = [(kind, size) for _, kind, size in policy.actions]
     for batch in CHECKED_BATCHES:
-        sent = {key: _random(part, batch, random) for key, part in parts.items()}
+        sent = {
+            key: random_numbers(part, (batch, *_input_shape(part)), random)
+            for key, part in policy.sees.spaces.items()
+        }
+        typed = {key: values.astype(policy.sees[key].dtype) for key, values in sent.items()}
         seen = [
-            flatten(policy.sees, {key: values[row] for key, values in sent.items()})
+            flatten(policy.sees, {key: values[row] for key, values in typed.items()})
             for row in range(batch)
+        ]
+        actions = [
+            np.concatenate([np.ravel(action[key]) for key, _, _ in policy.actions])
+            if isinstance(action, dict)
+            else np.ravel(action)
+            for action in policy.act(np.stack(seen))
         ]
         feed = sent | {name: np.ones(batch, np.float32) for name in (STATE_IN, SEQ_LENS)}
         (output,) = session.run([OUTPUT], feed)
-        if not np.isfinite(output).all():
-            raise UserError("the ONNX file returns NaN or infinity; not written")
-        for row, action in enumerate(policy.act(np.stack(seen))):
-            if (apart := _difference(output[row], action, policy)) > TOLERANCE:
-                raise UserError(
-                    f"the ONNX file differs from the policy by {apart:.2g}; not written"
-                )
-
-
-def _random(part: spaces.Space[Any], batch: int, random: np.random.Generator) -> np.ndarray:
-    shape = (batch, *_input_shape(part))
-    if isinstance(part, spaces.Discrete):
-        return random.integers(int(part.n), size=shape).astype(np.float32)
-    if is_image(part):
-        return random.integers(256, size=shape).astype(np.float32)
-    return random.normal(size=shape).astype(np.float32)
-
-
-def _difference(output: np.ndarray, action: Any, policy: TrainedPolicy) -> float:
-    """How far the output, decoded as games do it, is from the action."""
-    continuous = sum(size for _, kind, size in policy.actions if kind == "continuous")
-    has_stds = 0 < continuous == len(output) - sum(size for _, _, size in policy.actions)
-    flat = None if isinstance(action, dict) else np.asarray(action).reshape(-1)
-    place = taken = 0
-    worst = 0.0
-    for key, kind, size in policy.actions:
-        part = output[place : place + size]
-        width = size if kind == "continuous" else 1
-        own = np.asarray(action[key]).reshape(-1) if flat is None else flat[taken : taken + width]
-        taken += width
-        if kind == "continuous":
-            place += 2 * size if has_stds else size
-            worst = max(worst, float(np.abs(np.clip(part, -1.0, 1.0) - own).max()))
-        else:
-            place += size
-            worst = max(worst, float(part.max() - part[int(own[0])]))
-    return worst
+        check_outputs(output, np.stack(actions), layout)

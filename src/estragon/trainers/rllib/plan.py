@@ -81,9 +81,10 @@ def plan_of(options: RllibSettings) -> Plan:
         print("one game in the editor: it is played without env runners", file=sys.stderr)
     if not isinstance(runners, int) or runners < 0:
         raise UserError(f"num_workers: expected 0 or more, got {runners}")
-    mapping = file.mapping
-    if mapping is None:
-        mapping = _OnePolicy(*file.policies) if len(file.policies) == 1 else policy_of
+    mapping = file.mapping or policy_of
+    if file.mapping is None and len(file.policies) == 1:
+        (only,) = file.policies
+        mapping = lambda *_, **__: only  # noqa: E731 - Ray pickles functions too
     every = (options.checkpoint_frequency, file.checkpoint_frequency, CHECKPOINT_EVERY)
     return Plan(
         options=options,
@@ -106,16 +107,6 @@ def plan_of(options: RllibSettings) -> Plan:
 def launch_of(game: Mapping[str, Any]) -> Launch:
     """How a game is started; rejects invalid options."""
     return Launch(**{key: value for key, value in game.items() if key != "key"})
-
-
-@dataclasses.dataclass(frozen=True)
-class _OnePolicy:
-    """One policy for all agents."""
-
-    policy: str
-
-    def __call__(self, *_: Any, **__: Any) -> str:
-        return self.policy
 
 
 def _game(options: RllibSettings, file: FileConfig) -> dict[str, Any]:

@@ -91,7 +91,17 @@ def _start(folder: Path, cpus: int) -> None:
     try:
         for retries in reversed(range(STARTS)):
             try:
-                _init(folder, cpus)
+                ray.init(
+                    address="local",
+                    num_cpus=cpus,
+                    num_gpus=None,
+                    include_dashboard=False,
+                    object_store_memory=OBJECT_STORE_BYTES,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    _node_ip_address=LOCAL,
+                    _temp_dir=str(folder),
+                )
                 break
             except Exception as error:
                 ray.shutdown()  # what has started so far
@@ -103,17 +113,3 @@ def _start(folder: Path, cpus: int) -> None:
             del os.environ["PYTHONPATH"]
         else:
             os.environ["PYTHONPATH"] = before
-
-
-def _init(folder: Path, cpus: int) -> None:
-    ray.init(
-        address="local",
-        num_cpus=cpus,
-        num_gpus=None,
-        include_dashboard=False,
-        object_store_memory=OBJECT_STORE_BYTES,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        _node_ip_address=LOCAL,
-        _temp_dir=str(folder),
-    )

@@ -16,67 +16,49 @@ from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable
 from estragon.support.options import optional
 from estragon.trainers.settings import (
-    MAX_PARALLEL,
-    NUMBER,
+    PARALLEL,
     PATH,
-    WHOLE,
+    SEED,
     BaseHyperparameters,
-    Ranges,
+    Count,
+    Number,
+    Share,
+    Span,
     TrainerSettings,
 )
 
 AlgorithmName = Literal["ppo", "dqn", "sac", "appo", "impala"]
 StopMode = Literal["none", "time_seconds", "timesteps"]
-CONTROLLER_NAMES = {
-    "algorithm": "algo",
-    "env_action_repeat": "action_repeat",
-    "env_speedup": "speedup",
-    "lambda": "lambda_",
-    "resume_from": "restore",
-    "show_window": "viz",
-    "stop_file_path": "stop_file",
-    "stop_time_seconds": "time_seconds",
-}
-"""The controller's name → the option's."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RllibHyperparameters(BaseHyperparameters):
     """Hyperparameters that a controller can set; a YAML file can set everything in RLlib."""
 
-    train_batch_size: Annotated[int | None, WHOLE] = None
+    train_batch_size: Count = None
     """Agent-steps per update."""
-    sgd_minibatch_size: Annotated[int | None, WHOLE] = None
+    sgd_minibatch_size: Count = None
     """Steps per minibatch."""
-    num_sgd_iter: Annotated[int | None, WHOLE] = None
+    num_sgd_iter: Count = None
     """Passes over the batch per update."""
-    rollout_fragment_length: Annotated[int | None, WHOLE] = None
+    rollout_fragment_length: Count = None
     """Agent-steps that an env runner collects at a time."""
-    lr: Annotated[float | None, NUMBER] = None
+    lr: Number = None
     """Learning rate."""
-    gamma: Annotated[float | None, NUMBER] = None
+    gamma: Share = None
     """Discount factor."""
-    lambda_: Annotated[float | None, optional("NUMBER", name="lambda")] = None
+    lambda_: Annotated[float | None, optional("NUMBER", name="lambda"), Span(0, 1)] = None
     """Lambda of generalized advantage estimation, 0 to 1."""
-    clip_param: Annotated[float | None, NUMBER] = None
+    clip_param: Number = None
     """PPO's clipping range."""
-    entropy_coeff: Annotated[float | None, NUMBER] = None
+    entropy_coeff: Number = None
     """Weight of the entropy bonus."""
-    vf_loss_coeff: Annotated[float | None, NUMBER] = None
+    vf_loss_coeff: Number = None
     """Weight of the value loss."""
-    grad_clip: Annotated[float | None, NUMBER] = None
+    grad_clip: Number = None
     """Maximum norm of the gradient."""
     fcnet_hiddens: Annotated[tuple[int, ...] | None, optional("N …")] = None
     """Units of each hidden layer; by default 64 64."""
-
-    RANGES: ClassVar[Ranges] = {
-        **dict.fromkeys(("train_batch_size", "sgd_minibatch_size", "num_sgd_iter"), (1.0, None)),
-        "rollout_fragment_length": (1.0, None),
-        **dict.fromkeys(("gamma", "lambda_"), (0.0, 1.0)),
-        **dict.fromkeys(
-            ("lr", "clip_param", "entropy_coeff", "vf_loss_coeff", "grad_clip"), (0.0, None)
-        ),
-    }
 
     def __post_init__(self) -> None:
         """Reject values that are out of range."""
@@ -99,13 +81,13 @@ class RllibSettings(TrainerSettings):
     stop_mode: Annotated[StopMode | None, optional("MODE")] = None
     """When to stop: none (only on request), time_seconds or timesteps; by default at the first
     limit that is reached."""
-    timesteps: Annotated[int | None, optional("STEPS")] = None
+    timesteps: Annotated[int | None, optional("STEPS"), Span(1)] = None
     """Steps of all agents together, by default 1,000,000; after a restore, this many more."""
-    time_seconds: Annotated[float | None, optional("SECONDS")] = None
+    time_seconds: Annotated[float | None, optional("SECONDS"), Span(0)] = None
     """Training time limit."""
     stop_file: Annotated[Path | None, PATH] = None
     """Stop when this file exists; by default .rlcontroller/STOP."""
-    num_workers: Annotated[int | None, optional("N")] = None
+    num_workers: Annotated[int | None, optional("N"), Span(0, PARALLEL.most)] = None
     """Number of env runners, each a process with its own game; by default 2; 0: all in one
     process."""
     address: Annotated[str | None, optional("HOST:PORT")] = None
@@ -114,12 +96,12 @@ class RllibSettings(TrainerSettings):
     """Directory of the runs."""
     experiment_name: Annotated[str | None, optional("NAME")] = None
     """The run directory is <name>_<number>."""
-    seed: Annotated[int | None, optional("N")] = None
+    seed: Annotated[int | None, optional("N"), SEED] = None
     """Seed of the games and of the initial weights."""
     restore: Annotated[Path | None, PATH] = None
     """A checkpoint to resume, or to play with --inference; or a run directory to use its latest
     one."""
-    checkpoint_frequency: Annotated[int | None, optional("ITERATIONS")] = None
+    checkpoint_frequency: Annotated[int | None, optional("ITERATIONS"), Span(0)] = None
     """Iterations between checkpoints; 0: only at the end."""
     onnx_export_path: Annotated[Path | None, PATH] = None
     """At the end, export every policy to this folder as <policy>.onnx, for games."""
@@ -129,20 +111,19 @@ class RllibSettings(TrainerSettings):
 
     CONTROLLER_PREFIX: ClassVar[str] = "rllib_"
     HYPERPARAMETERS: ClassVar[type[BaseHyperparameters]] = RllibHyperparameters
-    RANGES: ClassVar[Ranges] = TrainerSettings.RANGES | {
-        "time_seconds": (0.0, None),
-        "num_workers": (0, MAX_PARALLEL),
-        "checkpoint_frequency": (0, None),
+    CONTROLLER_KEYS: ClassVar[dict[str, str]] = {
+        "algorithm": "algo",
+        "checkpoint_frequency": "checkpoint_frequency",
+        "env_action_repeat": "action_repeat",
+        "env_speedup": "speedup",
+        "num_workers": "num_workers",
+        "resume_from": "restore",
+        "show_window": "viz",
+        "stop_file_path": "stop_file",
+        "stop_mode": "stop_mode",
+        "stop_time_seconds": "time_seconds",
+        "stop_timesteps_total": "timesteps",
     }
-
-    @classmethod
-    def from_controller(cls) -> dict[str, Any]:
-        """What the controller's file sets, by option name."""
-        found = super().from_controller()
-        if "stop_timesteps_total" in found:
-            found["timesteps"] = found.pop("stop_timesteps_total")
-        named = {CONTROLLER_NAMES.get(key, key): value for key, value in found.items()}
-        return named | {key: Path(named[key]) for key in ("restore", "stop_file") if key in named}
 
     def check(self) -> None:
         """Reject what cannot work before anything starts."""
@@ -208,19 +189,18 @@ class FileConfig:
     """By RLlib's current names."""
 
 
+@dataclasses.dataclass(frozen=True)
 class TableMapping:
     """A table from an agent, or the game's name of its policy, to a policy."""
 
-    def __init__(self, table: dict[str, str]) -> None:
-        """Keep the table."""
-        self._table = table
+    table: dict[str, str]
 
     def __call__(self, agent_id: str, *_: Any, **__: Any) -> str:
         """The policy of an agent; one that is not in the table keeps the game's."""
         from estragon.envs.pettingzoo_env import policy_of
 
         in_game = policy_of(agent_id)
-        return self._table.get(agent_id, self._table.get(in_game, in_game))
+        return self.table.get(agent_id, self.table.get(in_game, in_game))
 
 
 class CodeMapping:

@@ -5,7 +5,7 @@ import dataclasses
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import ray
@@ -21,7 +21,7 @@ from estragon.support.errors import UserError
 from estragon.support.runs import RunFolder
 from estragon.trainers import run
 from estragon.trainers.controller import Controller
-from estragon.trainers.metrics import Episodes
+from estragon.trainers.metrics import Counters, Episodes
 from estragon.trainers.rllib import checkpoint
 from estragon.trainers.rllib.algorithms import algorithm_of, build, config_of_policies
 from estragon.trainers.rllib.checkpoint import About, Checkpoint, PolicySpaces
@@ -38,10 +38,10 @@ from estragon.trainers.rllib.plan import DEFAULT_STEPS, Plan
 from estragon.trainers.rllib.ray_session import be_quiet, ray_session
 from estragon.trainers.run import (
     GAME_LOGS,
-    Counters,
     Run,
     describe_run,
     new_run_folder,
+    one_line,
     warn,
 )
 from estragon.trainers.settings import choose_device, use_one_thread
@@ -124,13 +124,12 @@ class RllibAdapter:
 
     def __init__(self, plan: Plan, roles: dict[str, Role], logs: Path | None) -> None:
         """Start env runners and games; restore a checkpoint, if there is one."""
-        source = plan.source
-        before = source.about if source is not None else None
-        state = None
-        if source is not None and before is not None:
+        source, state = plan.source, None
+        self.counters = Counters()
+        if source is not None and source.about is not None:
             check_roles(source, roles)
             state = source.state()
-        self.counters = Counters() if before is None else before.counters()
+            self.counters = source.about.counters()
         game = dict(plan.game)
         # After a restore the games play other episodes than before.
         game["seed"] = (plan.seed + SEED_STRIDE * self.counters.iteration) % 2**31
@@ -189,7 +188,7 @@ class RllibAdapter:
             warn(f"{total - lost} of {total} env runners are running")
         self._lost_runners = lost
 
-    def about(self) -> About:
+    def about(self, counters: Counters) -> About:
         """What a checkpoint says of itself."""
         plan = self.plan
         return About(
@@ -201,7 +200,7 @@ class RllibAdapter:
                 policy: PolicySpaces(to_plain(role.sees), to_plain(role.does), role.actions)
                 for policy, role in self.roles.items()
             },
-            **dataclasses.asdict(self.counters),
+            **dataclasses.asdict(counters),
         )
 
     def describe(self) -> dict[str, Any]:
@@ -223,12 +222,9 @@ class RllibAdapter:
         """Write a checkpoint, unless there is one of this iteration."""
         path = folder.path / f"checkpoint_{self.counters.iteration:06d}"
         if not path.exists():
+            counters = dataclasses.replace(self.counters, checkpoints=self.counters.checkpoints + 1)
+            checkpoint.save(self.algorithm, path, self.about(counters))
             self.counters.checkpoints += 1
-            try:
-                checkpoint.save(self.algorithm, path, self.about())
-            except BaseException:
-                self.counters.checkpoints -= 1
-                raise
         return path
 
     def save_checkpoint(self, folder: RunFolder) -> None:
@@ -258,15 +254,13 @@ class RllibAdapter:
             try:
                 algorithm.restore_from_path(str(source.path.absolute()))
             except Exception as error:
-                why = " ".join(str(error).split())[:200]
-                raise UserError(f"cannot use {source.path} here: {why}") from error
+                raise UserError(f"cannot use {source.path} here: {one_line(error)}") from error
             self.counters.iteration = int(algorithm.training_iteration)
             return
         try:
             algorithm.learner_group.set_state({"learner": state})
         except (RuntimeError, ValueError, KeyError) as error:
-            why = " ".join(str(error).split())[:200]
-            raise UserError(f"{source.path} does not fit this game: {why}") from error
+            raise UserError(f"{source.path} does not fit this game: {one_line(error)}") from error
         algorithm.env_runner_group.sync_weights(
             from_worker_or_learner_group=algorithm.learner_group, inference_only=True
         )
@@ -338,10 +332,10 @@ class TrainedPolicy:
     """One policy of a checkpoint; acts deterministically."""
 
     def __init__(self, module: RLModule, algo: str, role: PolicySpaces) -> None:
-        """Take a trained network."""
         self.module: Any = module
         self.algo, self.actions = algo, role.actions
-        self.sees, self.does = _observation_space(role), from_plain(role.does)
+        self.sees = cast("spaces.Dict", from_plain(role.sees))
+        self.does = from_plain(role.does)
         if module.is_stateful():
             raise UserError("a recurrent policy (use_lstm) can be trained, but not played here")
 
@@ -358,12 +352,8 @@ class TrainedPolicy:
                 dist = kind.from_logits(outputs[Columns.ACTION_DIST_INPUTS])
                 actions = dist.to_deterministic().sample()
         arrays = tree.map_structure(np.asarray, actions)
-        return [self._bounded(tree.map_structure(lambda a: a[i], arrays)) for i in range(len(seen))]  # noqa: B023
-
-    def _bounded(self, action: Any) -> Any:
-        if isinstance(self.does, spaces.Dict):
-            return {key: _clipped(part, action[key]) for key, part in self.does.spaces.items()}
-        return _clipped(self.does, action)
+        rows = [tree.map_structure(lambda a: a[i], arrays) for i in range(len(seen))]  # noqa: B023
+        return [_bounded(self.does, row) for row in rows]
 
 
 def load_policies(source: Checkpoint) -> dict[str, TrainedPolicy]:
@@ -374,7 +364,7 @@ def load_policies(source: Checkpoint) -> dict[str, TrainedPolicy]:
             f"{source.path} was not made by Estragon: it does not say what its agents see and do"
         )
     policy_spaces = {
-        policy: (flat_space(_observation_space(role)), from_plain(role.does))
+        policy: (flat_space(cast("spaces.Dict", from_plain(role.sees))), from_plain(role.does))
         for policy, role in about.policies.items()
     }
     algorithm = algorithm_of(about.algo)
@@ -386,8 +376,7 @@ def load_policies(source: Checkpoint) -> dict[str, TrainedPolicy]:
         try:
             modules[policy].set_state(state[policy])
         except (RuntimeError, ValueError, KeyError) as error:
-            why = " ".join(str(error).split())[:200]
-            raise UserError(f"{source.path}: {policy}: {why}") from error
+            raise UserError(f"{source.path}: {policy}: {one_line(error)}") from error
         found[policy] = TrainedPolicy(modules[policy].eval(), about.algo, role)
     return found
 
@@ -400,12 +389,33 @@ def play(plan: Plan) -> int:
     policies = load_policies(plan.source)
     controller = Controller(stop_file=plan.options.stop_file)
     controller.clear_stop()
+    episodes = {name: Episodes() for name in sorted(policies)}
+    rewards_so_far: dict[str, list[float]] = {}
     with contextlib.closing(GameEnv(plan.game)) as game:
         check_roles(plan.source, game.roles(plan.mapping))
-        match = Match(game, policies, plan)
-        run.play(plan.limits.timesteps or DEFAULT_STEPS, match.step, controller)
-    for policy in sorted(policies):
-        print(f"{policy}: {match.ended.get(policy, Episodes()).summary()}")
+        seen, _ = game.reset()
+
+        def step() -> int:
+            nonlocal seen
+            actions: dict[str, Any] = {}
+            for name, policy in policies.items():
+                if agents := [agent for agent in seen if plan.mapping(agent) == name]:
+                    decided = policy.act(np.stack([seen[agent] for agent in agents]))
+                    actions |= zip(agents, decided, strict=True)
+            seen, rewards, terminated, truncated, infos = game.step(actions)
+            for agent, reward in rewards.items():
+                received = rewards_so_far.setdefault(agent, [])
+                received.append(reward)
+                if terminated[agent] or truncated[agent]:
+                    ended = episodes[plan.mapping(agent)]
+                    ended.add(sum(received), len(received), infos[agent])
+                    del rewards_so_far[agent], seen[agent]
+            seen |= game.begun
+            return len(rewards)
+
+        run.play(plan.limits.timesteps or DEFAULT_STEPS, step, controller)
+    for policy, ended in episodes.items():
+        print(f"{policy}: {ended.summary()}")
     if plan.options.onnx_export_path is not None:
         from estragon.trainers.rllib.onnx_export import export_checkpoint
 
@@ -414,42 +424,7 @@ def play(plan: Plan) -> int:
     return 0
 
 
-class Match:
-    """A game and the policies that play it."""
-
-    def __init__(self, game: GameEnv, policies: dict[str, TrainedPolicy], plan: Plan) -> None:
-        """Reset the game."""
-        self.ended: dict[str, Episodes] = {}
-        self._game, self._policies, self._policy_of = game, policies, plan.mapping
-        self._seen, _ = game.reset()
-        self._totals = dict.fromkeys(self._seen, (0.0, 0))
-
-    def step(self) -> int:
-        """Act for every agent; returns how many there were."""
-        actions: dict[str, Any] = {}
-        for name, policy in self._policies.items():
-            if agents := [agent for agent in self._seen if self._policy_of(agent) == name]:
-                decided = policy.act(np.stack([self._seen[agent] for agent in agents]))
-                actions |= dict(zip(agents, decided, strict=True))
-        seen, rewards, terminated, truncated, infos = self._game.step(actions)
-        for agent, reward in rewards.items():
-            total, steps = self._totals.pop(agent, (0.0, 0))
-            if terminated[agent] or truncated[agent]:
-                episodes = self.ended.setdefault(self._policy_of(agent), Episodes())
-                episodes.add(total + reward, steps + 1, infos[agent])
-            else:
-                self._totals[agent] = (total + reward, steps + 1)
-        unfinished = {agent: seen[agent] for agent in seen if agent in self._totals}
-        self._seen = unfinished | self._game.begun
-        return len(rewards)
-
-
-def _observation_space(role: PolicySpaces) -> spaces.Dict:
-    found = from_plain(role.sees)
-    if not isinstance(found, spaces.Dict):
-        raise UserError(f"the checkpoint is damaged: it sees {found}")
-    return found
-
-
-def _clipped(part: spaces.Space[Any], action: np.ndarray) -> np.ndarray:
-    return np.clip(action, part.low, part.high) if isinstance(part, spaces.Box) else action
+def _bounded(space: spaces.Space[Any], action: Any) -> Any:
+    if isinstance(space, spaces.Dict):
+        return {key: _bounded(part, action[key]) for key, part in space.spaces.items()}
+    return np.clip(action, space.low, space.high) if isinstance(space, spaces.Box) else action

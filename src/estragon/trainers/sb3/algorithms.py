@@ -68,7 +68,7 @@ class Sb3Algorithm:
         # Off-policy, it means something else: n-step returns.
         names -= {"n_steps"} if "buffer_size" in names else set()
         names |= {"lstm_hidden_size"} if self.name == "recurrent_ppo" else set()
-        return names & set(Sb3Hyperparameters.RANGES)
+        return names & set(vars(Sb3Hyperparameters()))
 
     @property
     def is_off_policy(self) -> bool:

@@ -20,43 +20,15 @@ from estragon.onnx.torch_export import (
     OUTPUT,
     STATE_IN,
     STATE_OUT,
-    TOLERANCE,
     export_policy,
     session_of,
 )
 from estragon.support.errors import UserError
 from estragon.support.files import write_whole
-from estragon.trainers.sb3.model_file import Arrays, ModelFile
-from estragon.trainers.spaces import is_image
+from estragon.trainers.sb3.model_file import Arrays
+from estragon.trainers.spaces import check_outputs, is_image, random_numbers
 
 CHECKED_STEPS = 5
-
-
-def export_file(
-    source: ModelFile,
-    path: Path,
-    *,
-    opset: int = OPSET,
-    ir_version: int = IR_VERSION,
-    as_array: bool = False,
-    verify: bool = True,
-) -> None:
-    """`export` of a saved model."""
-    if source.spec is None:
-        model = source.unpickle(None, "cpu", {})
-    else:
-        model = source.spec.build_without_env()
-        source.restore(model)
-    export(
-        model,
-        source.algorithm.name,
-        path,
-        normalization=source.normalization,
-        opset=opset,
-        ir_version=ir_version,
-        as_array=as_array,
-        verify=verify,
-    )
 
 
 def export(
@@ -72,21 +44,14 @@ def export(
 ) -> None:
     """Write the policy of a model, if it acts like the model.
 
-    Args:
-        model: whose policy to export.
-        algo: its algorithm.
-        path: the file.
-        normalization: of its observations, if it was trained with it.
-        opset: version of the operators.
-        ir_version: version of the file format.
-        as_array: take all observations as one input `obs`, concatenated.
-        verify: whether to compare; needs onnxruntime.
+    With `as_array`, all observations are concatenated in one input `obs`; `verify` needs
+    onnxruntime.
     """
     device = model.device
     model.policy.to("cpu")
     model.policy.set_training_mode(False)
     try:
-        policy = ExportedPolicy(model, algo, normalization, as_array=as_array).eval()
+        policy = ExportedPolicy(model, algo, normalization, as_array).eval()
         inputs = [torch.zeros(2, *shape) for shape in policy.input_shapes]
         inputs.append(torch.zeros(policy.state_shape(2)))
         names = [*policy.input_names, STATE_IN]
@@ -102,14 +67,8 @@ class ExportedPolicy(nn.Module):
     """The acting part of a model as one network: observations and a state in, actions out."""
 
     def __init__(
-        self,
-        model: BaseAlgorithm,
-        algo: str,
-        normalization: Arrays | None,
-        *,
-        as_array: bool = False,
+        self, model: BaseAlgorithm, algo: str, normalization: Arrays | None, as_array: bool = False
     ) -> None:
-        """Take the policy of a model; the arguments are those of `export`."""
         super().__init__()
         actions = model.action_space
         if isinstance(actions, spaces.Box) and not (
@@ -194,6 +153,12 @@ def compare(data: bytes, policy: ExportedPolicy, model: Any, normalization: Arra
     """Run the file and the model on random observations; UserError if their actions differ."""
     session = session_of(data)
     random = np.random.default_rng(0)
+    match model.action_space:
+        case spaces.Box() as box:
+            layout = [("continuous", int(box.shape[0]))]
+        case space:
+            sizes = np.atleast_1d(space.n if isinstance(space, spaces.Discrete) else space.nvec)
+            layout = [("discrete", int(size)) for size in sizes]
     for batch in CHECKED_BATCHES:
         state = np.zeros(policy.state_shape(batch), np.float32)
         lstm_states, episode_starts = None, np.ones(batch, bool)
@@ -205,8 +170,7 @@ def compare(data: bytes, policy: ExportedPolicy, model: Any, normalization: Arra
                 seen, lstm_states, episode_starts, deterministic=True
             )
             episode_starts = np.zeros(batch, bool)
-            if difference := _difference(output, actions, model.action_space):
-                raise UserError(f"the ONNX file does not act like the model ({difference})")
+            check_outputs(output, actions.reshape(batch, -1), layout)
 
 
 def _random_observations(
@@ -216,39 +180,20 @@ def _random_observations(
     sent: list[np.ndarray] = []
     seen: dict[str, np.ndarray] = {}
     for key, part in policy.parts.items():
+        drawn = random_numbers(part, (batch, *game_shape(part)), random)
+        sent.append(drawn)
         if isinstance(part, spaces.Discrete):
-            drawn = random.integers(int(part.n), size=(batch, 1))
-            seen[key] = drawn[:, 0]
+            drawn = drawn[:, 0].astype(int)
         elif is_image(part):
-            drawn = random.integers(256, size=(batch, *game_shape(part)))
-            seen[key] = drawn.transpose(0, 3, 1, 2).astype(np.uint8)
-        else:
-            drawn = random.normal(size=(batch, *(part.shape or ()))).astype(np.float32)
-            seen[key] = drawn
-            if normalization is not None and f"obs/{key}/mean" in normalization:
-                mean, std = _mean_and_std(normalization, key)
-                limit = normalization["clip"]
-                seen[key] = np.clip((drawn - mean) / std, -limit, limit).astype(np.float32)
-        sent.append(drawn.astype(np.float32))
+            drawn = drawn.transpose(0, 3, 1, 2).astype(np.uint8)
+        elif normalization is not None and f"obs/{key}/mean" in normalization:
+            mean, std = _mean_and_std(normalization, key)
+            limit = normalization["clip"]
+            drawn = np.clip((drawn - mean) / std, -limit, limit).astype(np.float32)
+        seen[key] = drawn
     if policy.input_names != list(policy.parts):
         sent = [np.concatenate([each.reshape(batch, -1) for each in sent], axis=1)]
     return sent, seen if policy.is_dict else seen["obs"]
-
-
-def _difference(output: np.ndarray, actions: np.ndarray, space: spaces.Space[Any]) -> str:
-    """How much the actions differ, if they do."""
-    if not np.isfinite(output).all():
-        return "its outputs are not finite"
-    if isinstance(space, spaces.Box):
-        apart = float(np.abs(np.clip(output, -1.0, 1.0) - actions).max())
-        return f"actions differ by {apart:.2g}" if apart > TOLERANCE else ""
-    sizes = [int(space.n)] if isinstance(space, spaces.Discrete) else space.nvec.tolist()  # type: ignore[attr-defined]
-    chosen = actions.reshape(len(output), -1)
-    for column, logits in enumerate(np.split(output, np.cumsum(sizes)[:-1], axis=1)):
-        lost = logits.max(axis=1) - logits[np.arange(len(logits)), chosen[:, column]]
-        if lost.max() > TOLERANCE:
-            return f"other choices, by {lost.max():.2g}"
-    return ""
 
 
 def _mean_and_std(normalization: Arrays, key: str) -> tuple[np.ndarray, np.ndarray]:

@@ -5,19 +5,19 @@ import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import msgspec
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import DictReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
+from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
 
 from estragon.support.errors import UserError
 from estragon.support.runs import RunFolder
-from estragon.trainers.metrics import Episodes
-from estragon.trainers.run import Counters, Run, warn
+from estragon.trainers.metrics import Counters, Episodes
+from estragon.trainers.run import Run, warn
 from estragon.trainers.sb3.algorithms import ModelSpec, Sb3Algorithm, check_spaces
 from estragon.trainers.sb3.model_file import (
     Arrays,
@@ -36,6 +36,7 @@ from estragon.trainers.spaces import describe, from_plain, to_plain
 OFF_POLICY_ITERATION_STEPS = 1000
 """Off-policy algorithms have no rollouts: an iteration is at least this many steps."""
 TRAIN = "train/"
+DEFAULT_GAMMA = 0.99
 CONTROLLER_NAMES = {
     "policy_gradient_loss": "policy_loss",
     "actor_loss": "policy_loss",
@@ -46,31 +47,26 @@ CONTROLLER_NAMES = {
 
 
 class RunCallback(BaseCallback):
-    """Reports a run's iterations; called after every step of all agents and around rollouts."""
+    """Reports a run's iterations; called after every step of all agents and around rollouts.
+
+    `policies` has the policy's name of every agent; a checkpoint is due every so many steps.
+    """
 
     def __init__(
         self, run: Run, policies: Sequence[str], *, on_policy: bool, checkpoint_every: int | None
     ) -> None:
-        """Report to a run.
-
-        Args:
-            run: which decides when to stop.
-            policies: the policy's name of every agent.
-            on_policy: whether the algorithm alternates rollouts and updates.
-            checkpoint_every: steps between checkpoints; None: none.
-        """
         super().__init__()
         self._run, self._policies, self._on_policy = run, policies, on_policy
         self._every = checkpoint_every
-        self._logged = _LastValues()
+        self._logged: dict[str, Any] = {}
         self._episodes: dict[str, Episodes] = {}
         self._reported_at = self._saved_at = 0
 
     def _on_training_start(self) -> None:
-        self.logger.output_formats.append(self._logged)
         self._reported_at = self._saved_at = self.num_timesteps
 
     def _on_rollout_start(self) -> None:
+        self._logged |= self.logger.name_to_value  # of the last update, which SB3 soon drops
         if not self._on_policy:
             self._save_if_due()  # the replay buffer now has the last step, too
         elif self.num_timesteps > self._reported_at:
@@ -91,6 +87,7 @@ class RunCallback(BaseCallback):
         return not self._run.stop_requested()
 
     def _on_training_end(self) -> None:
+        self._logged |= self.logger.name_to_value
         self._save_if_due()
         if self.num_timesteps > self._reported_at:
             self._end_iteration()
@@ -110,10 +107,9 @@ class RunCallback(BaseCallback):
         self._reported_at, self._episodes = self.num_timesteps, {}
 
     def _learner_stats(self) -> dict[str, float]:
-        found = self._logged.values | self.logger.name_to_value
         stats = {
             key.removeprefix(TRAIN): float(value)
-            for key, value in found.items()
+            for key, value in self._logged.items()
             if key.startswith(TRAIN) and isinstance(value, int | float)
         }
         stats |= {
@@ -124,29 +120,12 @@ class RunCallback(BaseCallback):
         return stats
 
 
-class _LastValues(KVWriter):
-    """Keeps what SB3's logger wrote last, as the logger itself drops it."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-
-    def write(
-        self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0
-    ) -> None:
-        """Keep the values."""
-        self.values |= key_values
-
-    def close(self) -> None:
-        """Close nothing."""
-
-
 class _Events(TensorBoardOutputFormat):
     """TensorBoard's files; a full disk ends them, but not the training."""
 
     def write(
         self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0
     ) -> None:
-        """Write, or stop writing after an error."""
         if self._is_closed:
             return
         try:
@@ -156,7 +135,6 @@ class _Events(TensorBoardOutputFormat):
             warn(f"no more TensorBoard: {error}")
 
     def close(self) -> None:
-        """Close the files."""
         with contextlib.suppress(OSError):
             super().close()
 
@@ -164,9 +142,6 @@ class _Events(TensorBoardOutputFormat):
 def quiet_logger(folder: str | None) -> Logger:
     """A logger of SB3 that writes to TensorBoard only, or nowhere."""
     return Logger(folder, [_Events(folder)] if folder is not None else [])
-
-
-DEFAULT_GAMMA = 0.99
 
 
 class _StoppedError(Exception):
@@ -211,12 +186,7 @@ class Sb3Adapter:
             observation_space=to_plain(observations),
             action_space=to_plain(actions),
         )
-        normalizer = None
-        if settings.normalize:
-            normalizer = normalized(games, given.get("gamma", DEFAULT_GAMMA))
-        model = spec.build(
-            normalizer or games, seed=settings.seed, device=_device(settings, spec.policy_type)
-        )
+        model, normalizer = _build(settings, spec, games, normalize=settings.normalize)
         return cls(settings, algorithm, model, spec, normalizer, is_resumed=False)
 
     @classmethod
@@ -241,17 +211,14 @@ class Sb3Adapter:
             observation_space=to_plain(games.observation_space),
             action_space=to_plain(games.action_space),
         )
-        normalizer = None
-        if source.normalization is not None:
-            normalizer = normalized(games, spec.hyperparameters.get("gamma", DEFAULT_GAMMA))
-            set_normalization(normalizer, source.normalization)
-        elif settings.normalize:
+        if settings.normalize and source.normalization is None:
             raise UserError(f"--normalize: {source.path} was trained without it")
-        model = spec.build(
-            normalizer or games,
-            seed=settings.seed + source.steps,
-            device=_device(settings, spec.policy_type),
+        normalize = source.normalization is not None
+        model, normalizer = _build(
+            settings, spec, games, normalize=normalize, steps_before=source.steps
         )
+        if normalizer is not None and source.normalization is not None:
+            set_normalization(normalizer, source.normalization)
         source.restore(model)
         learner = cls(settings, source.algorithm, model, spec, normalizer, is_resumed=True)
         if not settings.inference:
@@ -269,10 +236,7 @@ class Sb3Adapter:
     @property
     def env(self) -> VecEnv:
         """The games, as the model sees them."""
-        env = self.model.get_env()
-        if env is None:
-            raise ValueError("a learner has games")
-        return env
+        return cast("VecEnv", self.model.get_env())
 
     @property
     def normalization(self) -> Arrays | None:
@@ -382,8 +346,22 @@ class Sb3Adapter:
 
 def policy_names(env: VecEnv) -> list[str]:
     """The policy name of each agent."""
-    names: list[str] = env.get_attr("agent_policy_names", [0])[0]
-    return names
+    return cast("list[str]", env.get_attr("agent_policy_names", [0])[0])
+
+
+def _build(
+    settings: Sb3Settings,
+    spec: ModelSpec,
+    games: VecMonitor,
+    *,
+    normalize: bool,
+    steps_before: int = 0,
+) -> tuple[BaseAlgorithm, VecNormalize | None]:
+    normalizer = None
+    if normalize:
+        normalizer = normalized(games, spec.hyperparameters.get("gamma", DEFAULT_GAMMA))
+    seed, device = settings.seed + steps_before, _device(settings, spec.policy_type)
+    return spec.build(normalizer or games, seed=seed, device=device), normalizer
 
 
 def _device(settings: Sb3Settings, policy_type: str) -> str:

@@ -115,7 +115,15 @@ class ModelFile:
             if name in COUNTERS and hasattr(model, name):
                 setattr(model, name, value)
 
-    def unpickle(self, env: VecEnv | None, device: str, changed: dict[str, Any]) -> Any:
+    def load_for_export(self) -> BaseAlgorithm:
+        """The model without games: it can act, but not learn."""
+        if self.spec is None:
+            return self.unpickle(None, "cpu", {})
+        model = self.spec.build_without_env()
+        self.restore(model)
+        return model
+
+    def unpickle(self, env: VecEnv | None, device: str, changed: dict[str, Any]) -> BaseAlgorithm:
         """Load a trusted file with SB3 itself."""
         try:
             return self.algorithm.cls.load(io.BytesIO(self._data), env, device, **changed)

@@ -12,16 +12,19 @@ import tyro
 
 from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable
-from estragon.support.options import check_span, optional
+from estragon.support.options import optional
 from estragon.trainers.settings import (
-    MAX_PARALLEL,
-    NUMBER,
+    PARALLEL,
     PATH,
-    WHOLE,
+    SEED,
     BaseHyperparameters,
+    Count,
     Device,
-    Ranges,
+    Number,
+    Share,
+    Span,
     TrainerSettings,
+    check_spans,
 )
 
 AlgorithmName = Literal["ppo", "a2c", "sac", "td3", "ddpg", "dqn", "recurrent_ppo", "maskable_ppo"]
@@ -32,73 +35,50 @@ PolicyType = Literal["mlp", "cnn", "lstm"]
 class Sb3Hyperparameters(BaseHyperparameters):
     """Hyperparameters of all algorithms; those not set have the algorithm's own default."""
 
-    learning_rate: Annotated[float | None, NUMBER] = None
+    learning_rate: Number = None
     """Learning rate of the optimizer."""
-    batch_size: Annotated[int | None, WHOLE] = None
+    batch_size: Count = None
     """Steps per minibatch."""
-    n_steps: Annotated[int | None, WHOLE] = None
+    n_steps: Count = None
     """Rollout length: steps of each agent between updates."""
-    n_epochs: Annotated[int | None, WHOLE] = None
+    n_epochs: Count = None
     """Passes over the rollout buffer per update."""
-    gamma: Annotated[float | None, NUMBER] = None
+    gamma: Share = None
     """Discount factor."""
-    gae_lambda: Annotated[float | None, NUMBER] = None
+    gae_lambda: Share = None
     """Lambda of generalized advantage estimation, 0 to 1."""
-    ent_coef: Annotated[float | None, NUMBER] = None
+    ent_coef: Number = None
     """Entropy coefficient."""
-    clip_range: Annotated[float | None, NUMBER] = None
+    clip_range: Number = None
     """PPO's clipping range."""
-    vf_coef: Annotated[float | None, NUMBER] = None
+    vf_coef: Number = None
     """Weight of the value loss."""
-    max_grad_norm: Annotated[float | None, NUMBER] = None
+    max_grad_norm: Number = None
     """Maximum norm of the gradient."""
-    lstm_hidden_size: Annotated[int | None, WHOLE] = None
+    lstm_hidden_size: Count = None
     """Hidden units of the LSTM."""
-    buffer_size: Annotated[int | None, WHOLE] = None
+    buffer_size: Count = None
     """Size of the replay buffer in steps."""
-    learning_starts: Annotated[int | None, WHOLE] = None
+    learning_starts: Annotated[int | None, optional("N"), Span(0)] = None
     """Random steps before learning starts."""
-    train_freq: Annotated[int | None, WHOLE] = None
+    train_freq: Count = None
     """Steps of each agent between updates from the replay buffer."""
-    gradient_steps: Annotated[int | None, WHOLE] = None
+    gradient_steps: Annotated[int | None, optional("N"), Span(-1)] = None
     """Minibatches per such update; -1: as many as steps of each agent since the last one."""
-    tau: Annotated[float | None, NUMBER] = None
+    tau: Share = None
     """Soft update coefficient of the target network."""
-    target_update_interval: Annotated[int | None, WHOLE] = None
+    target_update_interval: Count = None
     """Steps between updates of the target network."""
-    exploration_fraction: Annotated[float | None, NUMBER] = None
+    exploration_fraction: Share = None
     """Fraction of the training over which the exploration rate falls."""
-    exploration_final_eps: Annotated[float | None, NUMBER] = None
+    exploration_final_eps: Share = None
     """Final exploration rate."""
-    action_noise: Annotated[float | None, NUMBER] = None
+    action_noise: Number = None
     """Standard deviation of the action noise of td3 and ddpg."""
-
-    RANGES: ClassVar[Ranges] = {
-        "learning_rate": (0, None),
-        "batch_size": (1, None),
-        "n_steps": (1, None),
-        "n_epochs": (1, None),
-        "gamma": (0, 1),
-        "gae_lambda": (0, 1),
-        "ent_coef": (0, None),
-        "clip_range": (0, None),
-        "vf_coef": (0, None),
-        "max_grad_norm": (0, None),
-        "lstm_hidden_size": (1, None),
-        "buffer_size": (1, None),
-        "learning_starts": (0, None),
-        "train_freq": (1, None),
-        "gradient_steps": (-1, None),
-        "tau": (0, 1),
-        "target_update_interval": (1, None),
-        "exploration_fraction": (0, 1),
-        "exploration_final_eps": (0, 1),
-        "action_noise": (0, None),
-    }
 
     def over(self, other: Mapping[str, Any]) -> "Sb3Hyperparameters":
         """These, completed by others where they are not set."""
-        known = {name: value for name, value in other.items() if name in self.RANGES}
+        known = {name: value for name, value in other.items() if name in vars(self)}
         return Sb3Hyperparameters(**known | self.given())
 
 
@@ -114,15 +94,15 @@ class Sb3Settings(TrainerSettings):
     recurrent."""
     policy_layers: tuple[int, ...] = (64, 64)
     """Units of each hidden layer."""
-    timesteps: int = 1_000_000
+    timesteps: Annotated[int, Span(1)] = 1_000_000
     """Steps of all agents together; when resuming, this many more."""
-    n_parallel: int = 1
+    n_parallel: Annotated[int, PARALLEL] = 1
     """Number of game processes, 1 to 64."""
     experiment_dir: Path = Path("logs/sb3")
     """Directory of the runs."""
     experiment_name: str = "experiment"
     """The run directory is <experiment_dir>/<experiment_name>_<number>, always a new one."""
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
     """Seed of the games and of the initial weights."""
     resume_model_path: Annotated[Path | None, PATH] = None
     """A model to resume, or to play with --inference."""
@@ -130,13 +110,13 @@ class Sb3Settings(TrainerSettings):
     """Load a model that Estragon did not write; loading it can run any code stored in it."""
     save_model_path: Annotated[Path | None, PATH] = None
     """Also save the final model to this path."""
-    save_checkpoint_frequency: Annotated[int | None, optional("STEPS")] = None
+    save_checkpoint_frequency: Annotated[int | None, optional("STEPS"), Span(1)] = None
     """Steps between checkpoints."""
     onnx_export_path: Annotated[Path | None, PATH] = None
     """Export the final policy as ONNX, for games."""
     demos: Annotated[Path | None, PATH] = None
     """Demonstrations recorded in a game, for behavior cloning before training."""
-    demo_rounds: int = 100
+    demo_rounds: Annotated[int, Span(1)] = 100
     """Maximum number of epochs of behavior cloning."""
     linear_lr_schedule: bool = False
     """Decrease the learning rate linearly to 0."""
@@ -148,10 +128,14 @@ class Sb3Settings(TrainerSettings):
 
     CONTROLLER_PREFIX: ClassVar[str] = "sb3_"
     HYPERPARAMETERS: ClassVar[type[BaseHyperparameters]] = Sb3Hyperparameters
-    RANGES: ClassVar[Ranges] = TrainerSettings.RANGES | {
-        "n_parallel": (1, MAX_PARALLEL),
-        "demo_rounds": (1, None),
-        "save_checkpoint_frequency": (1, None),
+    CONTROLLER_KEYS: ClassVar[dict[str, str]] = {
+        "algo": "algo",
+        "n_parallel": "n_parallel",
+        "normalize": "normalize",
+        "policy_layers": "policy_layers",
+        "policy_type": "policy_type",
+        "speedup": "speedup",
+        "viz": "viz",
     }
 
     def check(self) -> None:
@@ -180,11 +164,11 @@ class TuneSettings:
     """As in `estragon train sb3`."""
     policy_layers: tuple[int, ...] = (64, 64)
     """Units of each hidden layer."""
-    trials: int = 30
+    trials: Annotated[int, Span(1)] = 30
     """Number of trials to run now."""
-    timesteps: int = 50_000
+    timesteps: Annotated[int, Span(1)] = 50_000
     """Steps of each trial."""
-    slices: int = 10
+    slices: Annotated[int, Span(1)] = 10
     """Number of times a trial is evaluated and may be pruned."""
     n_parallel: int = 1
     """Number of game processes."""
@@ -204,8 +188,7 @@ class TuneSettings:
 
     def check(self) -> None:
         """Reject values that are out of range."""
-        for name in ("trials", "timesteps", "slices"):
-            check_span(f"--{name}", getattr(self, name), 1)
+        check_spans(self, "--")
 
     def as_training(self) -> Sb3Settings:
         """The settings of a trial's training."""

@@ -1,6 +1,5 @@
 """Metric lines: the controller's schema, in JSON that every reader takes."""
 
-import io
 import json
 import math
 from pathlib import Path
@@ -79,14 +78,17 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_lines_are_printed_where_somebody_reads_them(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wanted: bool
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    wanted: bool,
 ) -> None:
     monkeypatch.setenv("CONTROLLER_METRICS", "controller" if wanted else "")
-    stream = io.StringIO()
     record = RunRecord(tmp_path / "run.json", "x", {})
-    Metrics([record], stream).emit(an_iteration())
-    assert stream.getvalue().startswith(PREFIX) == wanted
-    assert len(read_metrics(stream.getvalue())) == wanted
+    Metrics([record]).emit(an_iteration())
+    out = capsys.readouterr().out
+    assert out.startswith(PREFIX) == wanted
+    assert len(read_metrics(out)) == wanted
     kept = json.loads(record.metrics_path.read_text())
     assert kept["training_iteration"] == 2
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import pytest
 
 from estragon.support.errors import UserError
-from estragon.support.runs import RunFolder
 from estragon.trainers.controller import Controller
 from estragon.trainers.metrics import Counters, Episodes
 from estragon.trainers.run import Run, StopLimits, new_run_folder
@@ -38,13 +37,13 @@ class FakeLearner:
             episodes.add(float(self.counters.iteration), 3, {"score": 4})
             run.end_iteration({"policy": episodes}, {}, trained=True, checkpoint=True)
 
-    def save_checkpoint(self, folder: RunFolder) -> None:
+    def save_checkpoint(self, folder: Path) -> None:
         if self.counters.iteration == 2:
             raise UserError("cannot write it")
         self.counters.checkpoints += 1
 
-    def save(self, folder: RunFolder) -> Path:
-        path = folder.path / "model.zip"
+    def save(self, folder: Path) -> Path:
+        path = folder / "model.zip"
         path.touch()
         return path
 
@@ -57,7 +56,7 @@ def execute(learner: FakeLearner, limits: StopLimits) -> tuple[int, dict[str, An
     controller = Controller()
     with new_run_folder(Path("logs"), "x", controller) as folder:
         code = Run(learner, folder, controller, "x", limits=limits, about={"a": 1}).execute()
-        return code, json.loads((folder.path / "run.json").read_text())
+        return code, json.loads((folder / "run.json").read_text())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 from estragon.support.errors import UserError
 from estragon.trainers.controller import RunRecord, utc_now
@@ -107,9 +107,8 @@ class Episodes:
 class Metrics:
     """The metrics of a run: printed if CONTROLLER_METRICS is set, and appended to its records."""
 
-    def __init__(self, records: Sequence[RunRecord] = (), stream: TextIO | None = None) -> None:
+    def __init__(self, records: Sequence[RunRecord]) -> None:
         self._records = list(records)
-        self._stream = stream if stream is not None else sys.stdout
         self._printed = bool(os.environ.get(VARIABLE))
         self.last: dict[str, Any] = {}
 
@@ -117,7 +116,7 @@ class Metrics:
         """Print and keep an iteration; a record that cannot be written is given up."""
         self.last = without_nan(metric)
         if self._printed:
-            print(line_of(self.last), file=self._stream, flush=True)
+            print(line_of(self.last), flush=True)
         for record in list(self._records):
             try:
                 record.add(self.last)

@@ -54,10 +54,10 @@ class TrainerAdapter(Protocol):
     def train(self, run: "Run") -> None:
         """Train until the run is over; call `run.end_iteration` after each iteration."""
 
-    def save_checkpoint(self, folder: RunFolder) -> None:
+    def save_checkpoint(self, folder: Path) -> None:
         """Write a checkpoint into the run directory."""
 
-    def save(self, folder: RunFolder) -> Path:
+    def save(self, folder: Path) -> Path:
         """Write the final model or checkpoint into the run directory."""
 
     def export(self, saved: Path) -> dict[str, str]:
@@ -70,7 +70,7 @@ class Run:
     def __init__(
         self,
         learner: TrainerAdapter,
-        folder: RunFolder,
+        folder: Path,
         controller: Controller,
         name: str,
         *,
@@ -80,7 +80,7 @@ class Run:
         """Write the manifest, and the controller's record if there is a controller."""
         self.folder, self.counters = folder, learner.counters
         self._learner, self._controller, self._limits = learner, controller, limits
-        self._records = [RunRecord(folder.path / MANIFEST, name, about)]
+        self._records = [RunRecord(folder / MANIFEST, name, about)]
         if controller.exists:
             self._records.append(controller.begin_run(name, about))
         self._metrics = Metrics(self._records)
@@ -94,8 +94,7 @@ class Run:
     def execute(self) -> int:
         """Train, and save the result whatever happens.
 
-        Returns:
-            0 when finished or asked to stop, 1 on a failure, 130 when interrupted.
+        Returns 0 when finished or asked to stop, 1 on a failure, 130 when interrupted.
         """
         problem: UserError | None = None
         with (
@@ -147,16 +146,9 @@ class Run:
         trained: bool,
         checkpoint: bool = False,
     ) -> dict[str, Any]:
-        """Count, save a checkpoint if one is due, and report an iteration.
+        """Count, save a checkpoint if one is due, and report an iteration; returns its metric.
 
-        Args:
-            episodes: by policy, those that ended in this iteration.
-            learner_stats: by policy, losses and the like of the last update.
-            trained: whether there was an update yet.
-            checkpoint: whether a checkpoint is due.
-
-        Returns:
-            the metric as the controller gets it.
+        The arguments are those of `iteration_metric`.
         """
         now, counters = time.monotonic(), self.counters
         counters.episodes += sum(map(len, episodes.values()))
@@ -227,28 +219,28 @@ class Run:
 
 
 @contextlib.contextmanager
-def new_run_folder(root: Path, name: str, controller: Controller) -> Iterator[RunFolder]:
+def new_run_folder(root: Path, name: str, controller: Controller) -> Iterator[Path]:
     """A new run directory; removed if no run starts in it and no game leaves a log."""
     controller.clear_stop()
-    folder = RunFolder.numbered(root, name)
-    ensure_writable(folder.path / MANIFEST)
+    folder = RunFolder.numbered(root, name).path
+    ensure_writable(folder / MANIFEST)
     try:
         yield folder
     finally:
-        files = {path.name for path in folder.path.iterdir()}
+        files = {path.name for path in folder.iterdir()}
         if not files & {MANIFEST, GAME_LOGS}:
-            shutil.rmtree(folder.path, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def describe_run(
-    backend: str, settings: TrainerSettings, folder: RunFolder, versions: dict[str, str]
+    backend: str, settings: TrainerSettings, folder: Path, versions: dict[str, str]
 ) -> dict[str, Any]:
     """What the manifest of every run says."""
     options = dataclasses.asdict(settings)
     options |= options.pop("hyperparameters")
     return {
         "backend": backend,
-        "folder": str(folder.path),
+        "folder": str(folder),
         "options": {k: str(v) if isinstance(v, Path) else v for k, v in options.items()},
         "versions": {"estragon": __version__, "torch": torch.__version__, **versions},
     }

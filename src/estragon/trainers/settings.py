@@ -87,6 +87,20 @@ class TrainerSettings:
     """Such a key without the prefix → the option; hyper-parameters need no entry."""
     HYPERPARAMETERS: ClassVar[type[BaseHyperparameters]] = BaseHyperparameters
 
+    def game_options(self) -> dict[str, Any]:
+        """The options of the game, as `Launch` calls them."""
+        return {
+            "env_path": self.env_path,
+            "scene": self.scene,
+            "port": self.port,
+            "speedup": self.speedup,
+            "action_repeat": self.action_repeat,
+            "show_window": self.viz,
+            "start_timeout_sec": self.start_timeout,
+            "step_timeout_sec": self.step_timeout,
+            "strict_import": self.strict_import,
+        }
+
     @classmethod
     def from_controller(cls) -> dict[str, Any]:
         """What the controller's file sets, by option name."""

@@ -25,6 +25,7 @@ from estragon.support.errors import UserError
 from estragon.trainers.controller import did_you_mean
 from estragon.trainers.rllib.env import GameRunner, Role, flat_space, make_env
 from estragon.trainers.rllib.settings import OLD_NAMES
+from estragon.trainers.run import one_line
 from estragon.trainers.spaces import describe
 
 if TYPE_CHECKING:
@@ -114,8 +115,7 @@ def build(
     try:
         algorithm = config.build_algo()
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise UserError(f"RLlib: {lines[0] if lines else type(error).__name__}") from error
+        raise UserError(f"RLlib: {one_line(error)}") from error
     with contextlib.suppress(OSError):
         Path(algorithm.logdir).rmdir()  # RLlib's own, which stays empty
     return algorithm
@@ -150,12 +150,12 @@ def config_of(plan: "Plan", roles: dict[str, Role], game: dict[str, Any]) -> Alg
         )
         .multi_agent(
             policy_mapping_fn=plan.mapping,
-            policies_to_train=list(plan.to_train) if plan.to_train is not None else None,
+            policies_to_train=list(plan.file.to_train) if plan.file.to_train is not None else None,
         )
         .rl_module(
             algorithm_config_overrides_per_module={
                 policy: _checked(config, own)
-                for policy, given in plan.policies.items()
+                for policy, given in plan.file.policies.items()
                 if (own := {key: given[key] for key in given if key != "model"})
             },
         )
@@ -168,14 +168,7 @@ def config_of_policies(
     policy_spaces: Mapping[str, tuple[spaces.Space[Any], spaces.Space[Any]]],
     models: dict[str, dict[str, Any]],
 ) -> AlgorithmConfig:
-    """The part that defines the networks.
-
-    Args:
-        algorithm: whose config it is.
-        settings: of the algorithm, by RLlib's current or old names.
-        policy_spaces: by policy, its observation and action space.
-        models: by policy, fields of RLlib's `DefaultModelConfig`.
-    """
+    """The part that defines the networks; `models` are fields of RLlib's `DefaultModelConfig`."""
     config = algorithm.config()
     for key, value in _checked(config, settings).items():
         setattr(config, key, value)

@@ -64,8 +64,15 @@ class Checkpoint:
 
     def __init__(self, path: Path) -> None:
         """Read how it was made; `about` is None if Estragon did not make it."""
-        self.path = path
-        self.about = self._read_about()
+        self.path, self.about = path, None
+        try:
+            self.about = msgspec.json.decode((path / ABOUT).read_bytes(), type=About)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise UserError(f"cannot read {path / ABOUT}: {error.strerror or error}") from error
+        except msgspec.DecodeError as error:
+            raise UserError(f"{path / ABOUT}: {error}") from error
 
     @classmethod
     def find(cls, path: Path, number: int | None = None) -> Self:
@@ -100,17 +107,6 @@ class Checkpoint:
             lambda leaf: leaf.numpy() if isinstance(leaf, torch.Tensor) else leaf, found
         )
         return arrays
-
-    def _read_about(self) -> About | None:
-        path = self.path / ABOUT
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=About)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-        except msgspec.DecodeError as error:
-            raise UserError(f"{path}: {error}") from error
 
 
 def save(algorithm: Any, path: Path, about: About) -> None:

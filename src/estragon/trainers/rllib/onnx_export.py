@@ -44,13 +44,7 @@ def export_checkpoint(
 ) -> list[Path]:
     """Write `<policy>.onnx` for every policy of a checkpoint, or for one.
 
-    Args:
-        path: of a checkpoint, or of a run directory.
-        folder: where to write.
-        policy: the only one to write.
-        number: which checkpoint of a run; by default the latest.
-        opset: the version of the operators.
-        ir_version: the version of the file format.
+    The path may be a run directory; `number` is which of its checkpoints, by default the latest.
     """
     policies = load_policies(Checkpoint.find(path, number))
     if policy is not None and policy not in policies:

@@ -29,6 +29,7 @@ class Plan:
     """A run before it starts."""
 
     options: RllibSettings
+    file: FileConfig
     algorithm: RllibAlgorithm
     source: Checkpoint | None
     """The checkpoint to resume."""
@@ -39,10 +40,7 @@ class Plan:
     name: str
     seed: int
     checkpoint_every: int
-    policies: dict[str, dict[str, Any]]
-    """By name, its own settings; empty: the game's policies."""
     mapping: PolicyMapping
-    to_train: tuple[str, ...] | None
     model: dict[str, Any]
     settings: dict[str, Any]
     """By RLlib's names."""
@@ -56,12 +54,7 @@ class Plan:
         """The networks of one policy."""
         if self.source is not None and self.source.about is not None:
             return self.model | self.source.about.models.get(policy, {})
-        return self.model | (self.policies.get(policy, {}).get("model") or {})
-
-    def plain_settings(self) -> dict[str, Any]:
-        """The settings that JSON can hold."""
-        kept = (str, int, float, bool, list, dict, tuple, type(None))
-        return {key: value for key, value in self.settings.items() if isinstance(value, kept)}
+        return self.model | (self.file.policies.get(policy, {}).get("model") or {})
 
 
 def plan_of(options: RllibSettings) -> Plan:
@@ -88,6 +81,7 @@ def plan_of(options: RllibSettings) -> Plan:
     every = (options.checkpoint_frequency, file.checkpoint_frequency, CHECKPOINT_EVERY)
     return Plan(
         options=options,
+        file=file,
         algorithm=algorithm,
         source=source,
         game=game,
@@ -96,9 +90,7 @@ def plan_of(options: RllibSettings) -> Plan:
         name=options.experiment_name or "experiment",
         seed=_first(options.seed, file.game.get("seed"), 0),
         checkpoint_every=_first(*every),
-        policies=file.policies,
         mapping=mapping,
-        to_train=file.to_train,
         model=model,
         settings=settings,
     )
@@ -110,21 +102,14 @@ def launch_of(game: Mapping[str, Any]) -> Launch:
 
 
 def _game(options: RllibSettings, file: FileConfig) -> dict[str, Any]:
-    given: dict[str, Any] = {
-        "env_path": options.env_path,
-        "scene": options.scene,
-        "action_repeat": options.action_repeat,
-        "speedup": options.speedup,
-        "show_window": options.viz or None,
-        "strict_import": options.strict_import or None,
-        "port": options.port,
-        "seed": options.seed,
+    """The file's options, over them the command line's except timeouts, which have defaults."""
+    known = options.game_options() | {"seed": options.seed}
+    given = {
+        key: value
+        for key, value in known.items()
+        if value is not None and value is not False and not key.endswith("timeout_sec")
     }
-    timeouts = {
-        "step_timeout_sec": options.step_timeout,
-        "start_timeout_sec": options.start_timeout,
-    }
-    game = timeouts | file.game | {key: value for key, value in given.items() if value is not None}
+    game = known | file.game | given
     if (path := game.get("env_path")) and path != "debug":
         # Env runners have another current directory.
         game["env_path"] = str(Path(path).expanduser().absolute())
@@ -135,7 +120,8 @@ def _limits(options: RllibSettings, file: FileConfig) -> StopLimits:
     """The stop mode decides if there is one; otherwise every limit that is given."""
     steps = _first(options.timesteps, file.stop.get("timesteps"), None)
     seconds = _first(options.time_seconds, file.stop.get("seconds"), None)
-    iterations, reward = file.stop.get("iterations"), file.stop.get("reward")
+    iterations: Any = file.stop.get("iterations")
+    reward = file.stop.get("reward")
     match options.stop_mode:
         case "none":
             return StopLimits()
@@ -144,15 +130,10 @@ def _limits(options: RllibSettings, file: FileConfig) -> StopLimits:
         case "time_seconds" | "timesteps":
             if options.stop_mode == "time_seconds":
                 print("stop_mode time_seconds: no time given, using --timesteps", file=sys.stderr)
-            return StopLimits(timesteps=int(steps or DEFAULT_STEPS), reward=reward)
+            return StopLimits(timesteps=steps or DEFAULT_STEPS, reward=reward)
     if steps is None and seconds is None and iterations is None:
         steps = DEFAULT_STEPS
-    return StopLimits(
-        None if steps is None else int(steps),
-        seconds,
-        None if iterations is None else int(iterations),
-        reward,
-    )
+    return StopLimits(steps, seconds, iterations, reward)
 
 
 def _hyperparameters(

@@ -37,11 +37,9 @@ def be_quiet() -> None:
 
 @contextlib.contextmanager
 def ray_session(address: str | None, cpus: int) -> Iterator[None]:
-    """Start or join Ray for the block; if Ray is running already, use that.
+    """Start a private Ray with slots for `cpus` processes, or join the one at an address.
 
-    Args:
-        address: of a cluster, or auto; None for a private Ray.
-        cpus: slots for processes of a private Ray; RLlib counts one for each.
+    If Ray is running already, use that.
     """
     be_quiet()
     if ray.is_initialized():

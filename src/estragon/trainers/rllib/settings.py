@@ -203,35 +203,36 @@ class TableMapping:
         return self.table.get(agent_id, self.table.get(in_game, in_game))
 
 
+@dataclasses.dataclass(frozen=True)
 class CodeMapping:
     """The user's function as source code, which every process compiles for itself."""
 
-    def __init__(self, code: str, where: str) -> None:
-        """Compile it once, to report errors now."""
-        self._code, self._where = code, where
-        self._function  # noqa: B018
+    code: str
+    where: str
 
-    def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        """Pickle the code, not the function."""
-        return CodeMapping, (self._code, self._where)
+    def __post_init__(self) -> None:
+        """Report errors now."""
+        _compile(self.code, self.where)
 
     def __call__(self, agent_id: str, episode: Any = None, *_: Any, **__: Any) -> str:
         """What the function returns for an agent."""
-        known = inspect.signature(self._function).parameters
+        function = _compile(self.code, self.where)
+        known = inspect.signature(function).parameters
         more = {"episode": episode, "worker": None}
-        return str(self._function(agent_id, **{key: more[key] for key in more if key in known}))
+        return str(function(agent_id, **{key: more[key] for key in more if key in known}))
 
-    @functools.cached_property
-    def _function(self) -> Callable[..., Any]:
-        names: dict[str, Any] = {}
-        try:
-            exec(compile(self._code, self._where, "exec"), names)  # noqa: S102 - the user's own
-        except Exception as error:
-            raise UserError(f"{self._where}: policy_mapping_fn: {error}") from error
-        function = names.get("policy_mapping_fn")
-        if not callable(function):
-            raise UserError(f"{self._where}: expected def policy_mapping_fn(agent_id, …)")
-        return function  # type: ignore[no-any-return]
+
+@functools.cache
+def _compile(code: str, where: str) -> Callable[..., Any]:
+    names: dict[str, Any] = {}
+    try:
+        exec(compile(code, where, "exec"), names)  # noqa: S102 - the user's own
+    except Exception as error:
+        raise UserError(f"{where}: policy_mapping_fn: {error}") from error
+    function = names.get("policy_mapping_fn")
+    if not callable(function):
+        raise UserError(f"{where}: expected def policy_mapping_fn(agent_id, …)")
+    return function  # type: ignore[no-any-return]
 
 
 def read_config_file(path: Path | None) -> FileConfig:
@@ -257,7 +258,7 @@ class _File:
         self._path = path
 
     def read(self, found: Any) -> FileConfig:
-        everything = self._table({} if found is None else found, "")
+        everything = self._table(found, "")
         top = {key: value for key, value in everything.items() if key in TOP_KEYS}
         config = self._table(top.get("config"), "config")
         flat = {key: value for key, value in everything.items() if key not in TOP_KEYS}
@@ -275,13 +276,8 @@ class _File:
         every = top.get("checkpoint_frequency", rest.get("checkpoint_frequency"))
         if every is not None and (not isinstance(every, int) or every < 0):
             raise self._error(f"checkpoint_frequency: expected iterations, got {every}")
-        game = self._table(rest.get("env_config"), "env_config")
-        if unknown := sorted(set(game) - ENV_KEYS):
-            known = ", ".join(sorted(ENV_KEYS))
-            raise self._error(f"env_config: unknown {', '.join(unknown)}; expected {known}")
-        several = self._table(rest.get("multiagent"), "multiagent")
-        if unknown := sorted(set(several) - MULTIAGENT_KEYS):
-            raise self._error(f"multiagent: unknown {', '.join(unknown)}")
+        game = self._table(rest.get("env_config"), "env_config", ENV_KEYS)
+        several = self._table(rest.get("multiagent"), "multiagent", MULTIAGENT_KEYS)
         policies = self._policies(several.get("policies") or {})
         algorithm = top.get("algorithm")
         read = {"multiagent", "env_config", "model", "checkpoint_frequency"} | IGNORED
@@ -328,15 +324,18 @@ class _File:
                 raise self._error(f"stop: unknown {key}; expected {', '.join(STOPS)}")
             if not isinstance(value, int | float):
                 raise self._error(f"stop: {key}: expected a number, got {value}")
-            stop[name] = value
+            stop[name] = int(value) if name in ("timesteps", "iterations") else value
         return stop
 
-    def _table(self, found: Any, where: str) -> dict[str, Any]:
+    def _table(self, found: Any, where: str, known: set[str] | None = None) -> dict[str, Any]:
         if found is None:
             return {}
         if not isinstance(found, dict):
             kind = type(found).__name__
             raise self._error(f"{where}: expected names and values, got {kind}".lstrip(": "))
+        if known is not None and (unknown := sorted(set(map(str, found)) - known)):
+            expected = ", ".join(sorted(known))
+            raise self._error(f"{where}: unknown {', '.join(unknown)}; expected {expected}")
         return {
             str(key): float(value) if isinstance(value, str) and NUMBER.fullmatch(value) else value
             for key, value in found.items()

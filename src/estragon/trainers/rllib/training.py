@@ -12,13 +12,13 @@ import ray
 import torch
 import tree
 from gymnasium import spaces
+from ray.exceptions import RayError
 from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.rl_module import RLModule
 from ray.rllib.utils.metrics.metrics_logger import MetricsLogger
 from torch.utils.tensorboard import SummaryWriter
 
 from estragon.support.errors import UserError
-from estragon.support.runs import RunFolder
 from estragon.trainers import run
 from estragon.trainers.controller import Controller
 from estragon.trainers.metrics import Counters, Episodes
@@ -73,17 +73,14 @@ def train(plan: Plan) -> int:
         try:
             roles = find_roles(plan)
             with ray_session(settings.address, plan.runners + SPARE_CPUS):
-                logs = folder.path / GAME_LOGS if settings.address is None else None
+                logs = folder / GAME_LOGS if settings.address is None else None
                 with contextlib.closing(RllibAdapter(plan, roles, logs)) as learner:
                     _print_start(learner, folder)
                     about = describe_run("rllib", settings, folder, {"ray": ray.__version__})
+                    about |= learner.describe()
+                    limits, name = plan.limits, plan.name
                     return Run(
-                        learner,
-                        folder,
-                        controller,
-                        plan.name,
-                        limits=plan.limits,
-                        about=about | learner.describe(),
+                        learner, folder, controller, name, limits=limits, about=about
                     ).execute()
         finally:
             close_kept_envs()
@@ -94,20 +91,17 @@ def find_roles(plan: Plan) -> dict[str, Role]:
 
     A game in the editor is kept for the env runner.
     """
-    env = GameEnv(plan.game)
-    try:
+    with contextlib.ExitStack() as stack:
+        env = stack.enter_context(contextlib.closing(GameEnv(plan.game)))
         roles = env.roles(plan.mapping)
-    except BaseException:
-        env.close()
-        raise
-    if plan.from_editor:
-        keep_env(env)
-    else:
-        env.close()
-    if plan.policies and (unknown := sorted(set(roles) - set(plan.policies))):
+        if plan.from_editor:
+            stack.pop_all()
+            keep_env(env)
+    known = plan.file.policies
+    if known and (unknown := sorted(set(roles) - set(known))):
         raise UserError(
-            f"agents are played by {', '.join(unknown)}, but there is only "
-            f"{', '.join(plan.policies)}; assign agents to policies with policy_mapping_fn"
+            f"agents are played by {', '.join(unknown)}, but there is only {', '.join(known)}; "
+            "assign agents to policies with policy_mapping_fn"
         )
     return roles
 
@@ -116,11 +110,7 @@ class RllibAdapter:
     """An RLlib algorithm and its games; takes part in a `Run`."""
 
     resume_flag: ClassVar[str] = "--restore"
-    failures: ClassVar[tuple[type[Exception], ...]] = (
-        OSError,
-        ray.exceptions.RayError,
-        RuntimeError,
-    )
+    failures: ClassVar[tuple[type[Exception], ...]] = (OSError, RayError, RuntimeError)
 
     def __init__(self, plan: Plan, roles: dict[str, Role], logs: Path | None) -> None:
         """Start env runners and games; restore a checkpoint, if there is one."""
@@ -149,7 +139,7 @@ class RllibAdapter:
     def train(self, run: Run) -> None:
         """Train one iteration after the other until the run is over."""
         every = self.plan.checkpoint_every
-        with contextlib.closing(SummaryWriter(str(run.folder.path))) as board:
+        with contextlib.closing(SummaryWriter(str(run.folder))) as board:
             while not run.is_over():
                 result = self._train_iteration()
                 self._report_lost_runners()
@@ -193,7 +183,7 @@ class RllibAdapter:
         plan = self.plan
         return About(
             algo=plan.algorithm.name,
-            settings=plan.plain_settings(),
+            settings=plan.settings,
             model=plan.model,
             models={policy: plan.model_of(policy) for policy in self.roles},
             policies={
@@ -214,20 +204,20 @@ class RllibAdapter:
             "observation_space": {name: to_plain(role.sees) for name, role in roles.items()},
             "action_space": {name: to_plain(role.does) for name, role in roles.items()},
             "stop": dataclasses.asdict(plan.limits),
-            "settings": plan.plain_settings(),
+            "settings": plan.settings,
             "model": plan.model,
         }
 
-    def save(self, folder: RunFolder) -> Path:
+    def save(self, folder: Path) -> Path:
         """Write a checkpoint, unless there is one of this iteration."""
-        path = folder.path / f"checkpoint_{self.counters.iteration:06d}"
+        path = folder / f"checkpoint_{self.counters.iteration:06d}"
         if not path.exists():
             counters = dataclasses.replace(self.counters, checkpoints=self.counters.checkpoints + 1)
             checkpoint.save(self.algorithm, path, self.about(counters))
             self.counters.checkpoints += 1
         return path
 
-    def save_checkpoint(self, folder: RunFolder) -> None:
+    def save_checkpoint(self, folder: Path) -> None:
         """Write a checkpoint."""
         self.save(folder)
 
@@ -316,12 +306,12 @@ def _write_scalars(board: SummaryWriter, metric: dict[str, Any]) -> None:
                 board.add_scalar(f"{policy}/{key}", value, step)
 
 
-def _print_start(learner: RllibAdapter, folder: RunFolder) -> None:
+def _print_start(learner: RllibAdapter, folder: Path) -> None:
     plan = learner.plan
     agents = sum(role.agents for role in learner.roles.values())
     resumed = f", resuming at {learner.counters.timesteps:,} steps" if plan.source else ""
     print(
-        f"{folder.path}: {plan.algorithm.name}, {plan.runners or 1} env runners with a game each, "
+        f"{folder}: {plan.algorithm.name}, {plan.runners or 1} env runners with a game each, "
         f"{agents} agents per game, policies {', '.join(learner.roles)}{resumed}",
         file=sys.stderr,
         flush=True,

@@ -1,7 +1,6 @@
 """The algorithms by name: which games each can play, what it takes, and how a model is built."""
 
 import dataclasses
-import importlib
 import inspect
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +9,8 @@ import msgspec
 import numpy as np
 import torch
 from gymnasium import spaces
+from sb3_contrib import MaskablePPO, RecurrentPPO
+from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.preprocessing import get_flattened_obs_dim
@@ -44,8 +45,7 @@ class Sb3Algorithm:
     """An algorithm of SB3 or sb3-contrib."""
 
     name: AlgorithmName
-    module: str
-    class_name: str
+    cls: type[BaseAlgorithm]
     action_spaces: tuple[type[spaces.Space[Any]], ...]
     """The kinds of action space it supports."""
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -53,12 +53,6 @@ class Sb3Algorithm:
     policy: str = "MultiInputPolicy"
     needs_noise: bool = False
     """Whether its policy is deterministic and only explores with action noise."""
-
-    @property
-    def cls(self) -> type[BaseAlgorithm]:
-        """The class of the library."""
-        found: type[BaseAlgorithm] = getattr(importlib.import_module(self.module), self.class_name)
-        return found
 
     @property
     def hyperparameters(self) -> set[str]:
@@ -76,31 +70,28 @@ class Sb3Algorithm:
         return "buffer_size" in self.hyperparameters
 
 
-SB3, CONTRIB = "stable_baselines3", "sb3_contrib"
 DISCRETE = (spaces.Discrete, spaces.MultiDiscrete)
 LSTM = "MultiInputLstmPolicy"
 ALGORITHMS: dict[str, Sb3Algorithm] = {
     each.name: each
     for each in (
-        Sb3Algorithm("ppo", SB3, "PPO", ANY, PPO_DEFAULTS),
-        Sb3Algorithm("a2c", SB3, "A2C", ANY),
-        Sb3Algorithm("sac", SB3, "SAC", (spaces.Box,)),
-        Sb3Algorithm("td3", SB3, "TD3", (spaces.Box,), needs_noise=True),
-        Sb3Algorithm("ddpg", SB3, "DDPG", (spaces.Box,), needs_noise=True),
-        Sb3Algorithm("dqn", SB3, "DQN", (spaces.Discrete,)),
-        Sb3Algorithm("recurrent_ppo", CONTRIB, "RecurrentPPO", ANY, PPO_DEFAULTS, LSTM),
-        Sb3Algorithm("maskable_ppo", CONTRIB, "MaskablePPO", DISCRETE, PPO_DEFAULTS),
+        Sb3Algorithm("ppo", PPO, ANY, PPO_DEFAULTS),
+        Sb3Algorithm("a2c", A2C, ANY),
+        Sb3Algorithm("sac", SAC, (spaces.Box,)),
+        Sb3Algorithm("td3", TD3, (spaces.Box,), needs_noise=True),
+        Sb3Algorithm("ddpg", DDPG, (spaces.Box,), needs_noise=True),
+        Sb3Algorithm("dqn", DQN, (spaces.Discrete,)),
+        Sb3Algorithm("recurrent_ppo", RecurrentPPO, ANY, PPO_DEFAULTS, LSTM),
+        Sb3Algorithm("maskable_ppo", MaskablePPO, DISCRETE, PPO_DEFAULTS),
     )
 }
 
 
-def choose(name: str | None, policy_type: PolicyType) -> Sb3Algorithm:
+def choose(name: AlgorithmName | None, policy_type: PolicyType) -> Sb3Algorithm:
     """The algorithm of this name; ppo with an lstm policy is recurrent_ppo."""
     if policy_type == "lstm" and name in (None, "ppo"):
         name = "recurrent_ppo"
-    found = ALGORITHMS.get(name or "ppo")
-    if found is None:
-        raise UserError(f"algo: expected one of {', '.join(ALGORITHMS)}, got '{name}'")
+    found = ALGORITHMS[name or "ppo"]
     if policy_type == "lstm" and found.name != "recurrent_ppo":
         raise UserError(f"policy_type lstm: only ppo supports it, not {found.name}")
     return found
@@ -129,7 +120,6 @@ class FlatExtractor(BaseFeaturesExtractor):
     """What `policy_type mlp` sees of images: their pixels, beside all other observations."""
 
     def __init__(self, observation_space: spaces.Dict) -> None:
-        """Size the features for all observations together."""
         width = sum(get_flattened_obs_dim(space) for space in observation_space.spaces.values())
         super().__init__(observation_space, features_dim=width)
 

@@ -15,20 +15,11 @@ from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
 
 from estragon.support.errors import UserError
-from estragon.support.runs import RunFolder
 from estragon.trainers.metrics import Counters, Episodes
 from estragon.trainers.run import Run, warn
+from estragon.trainers.sb3 import model_file
 from estragon.trainers.sb3.algorithms import ModelSpec, Sb3Algorithm, check_spaces
-from estragon.trainers.sb3.model_file import (
-    Arrays,
-    ModelFile,
-    get_normalization,
-    load_replay,
-    normalized,
-    replay_path,
-    save_model,
-    set_normalization,
-)
+from estragon.trainers.sb3.model_file import Arrays, ModelFile
 from estragon.trainers.sb3.settings import Sb3Settings
 from estragon.trainers.settings import choose_device
 from estragon.trainers.spaces import describe, from_plain, to_plain
@@ -218,11 +209,11 @@ class Sb3Adapter:
             settings, spec, games, normalize=normalize, steps_before=source.steps
         )
         if normalizer is not None and source.normalization is not None:
-            set_normalization(normalizer, source.normalization)
+            model_file.set_normalization(normalizer, source.normalization)
         source.restore(model)
         learner = cls(settings, source.algorithm, model, spec, normalizer, is_resumed=True)
         if not settings.inference:
-            learner._load_replay(replay_path(source.path))
+            learner._load_replay(model_file.replay_path(source.path))
         return learner
 
     @classmethod
@@ -241,7 +232,7 @@ class Sb3Adapter:
     @property
     def normalization(self) -> Arrays | None:
         """The running statistics of observations and rewards, if they are normalized."""
-        return None if self.normalizer is None else get_normalization(self.normalizer)
+        return None if self.normalizer is None else model_file.get_normalization(self.normalizer)
 
     @property
     def supports_masks(self) -> bool:
@@ -254,14 +245,13 @@ class Sb3Adapter:
 
     def learn(self, steps: int, callback: BaseCallback) -> None:
         """Run SB3's loop for this many steps of all agents."""
-        more: dict[str, Any] = {}
-        if self.algorithm.name == "maskable_ppo":
-            more["use_masking"] = self.supports_masks
+        masks = self.algorithm.name == "maskable_ppo"
+        more: dict[str, Any] = {"use_masking": self.supports_masks} if masks else {}
         self.model.learn(steps, callback, reset_num_timesteps=not self.is_resumed, **more)
 
     def train(self, run: Run) -> None:
         """Learn until all steps are done, or the run is asked to stop."""
-        self.model.set_logger(quiet_logger(str(run.folder.path)))
+        self.model.set_logger(quiet_logger(str(run.folder)))
         callback = RunCallback(
             run,
             policy_names(self.env),
@@ -296,19 +286,19 @@ class Sb3Adapter:
         finally:
             hook.remove()
 
-    def save_checkpoint(self, folder: RunFolder) -> None:
+    def save_checkpoint(self, folder: Path) -> None:
         """Write a checkpoint; only the latest keeps its replay buffer, which is large."""
         steps = self.model.num_timesteps
-        path = folder.path / "checkpoints" / f"rl_model_{steps}_steps.zip"
+        path = folder / "checkpoints" / f"rl_model_{steps}_steps.zip"
         self._write(path)
         if self._latest_replay is not None:
             self._latest_replay.unlink(missing_ok=True)
-        self._latest_replay = replay_path(path)
+        self._latest_replay = model_file.replay_path(path)
         self.counters.checkpoints += 1
 
-    def save(self, folder: RunFolder) -> Path:
+    def save(self, folder: Path) -> Path:
         """Write the model, with its replay buffer beside it."""
-        path = folder.path / "model.zip"
+        path = folder / "model.zip"
         self._write(path)
         return path
 
@@ -332,14 +322,14 @@ class Sb3Adapter:
         return path
 
     def _write(self, path: Path) -> None:
-        save_model(self.model, path, self.spec, self.normalization)
+        model_file.save_model(self.model, path, self.spec, self.normalization)
 
     def _load_replay(self, path: Path) -> None:
         buffer = getattr(self.model, "replay_buffer", None)
         if not isinstance(buffer, DictReplayBuffer):
             return
         if path.exists():
-            load_replay(buffer, path)
+            model_file.load_replay(buffer, path)
         else:
             print(f"{path} not found: starting with an empty replay buffer", file=sys.stderr)
 
@@ -359,7 +349,7 @@ def _build(
 ) -> tuple[BaseAlgorithm, VecNormalize | None]:
     normalizer = None
     if normalize:
-        normalizer = normalized(games, spec.hyperparameters.get("gamma", DEFAULT_GAMMA))
+        normalizer = model_file.normalized(games, spec.hyperparameters.get("gamma", DEFAULT_GAMMA))
     seed, device = settings.seed + steps_before, _device(settings, spec.policy_type)
     return spec.build(normalizer or games, seed=seed, device=device), normalizer
 

@@ -48,16 +48,13 @@ Arrays = dict[str, np.ndarray]
 
 
 class ModelFile:
-    """A file whose plain data was read; its model is loaded later."""
+    """A file whose plain data was read; its model is loaded later.
+
+    The suffix of the path may be left out. `asked` is the algorithm that the user expects; with
+    `trust`, objects in a foreign file may be unpickled, which runs their code.
+    """
 
     def __init__(self, path: Path, asked: str | None = None, *, trust: bool = False) -> None:
-        """Read a file.
-
-        Args:
-            path: the zip; the suffix may be left out.
-            asked: the algorithm that the user expects, if any.
-            trust: whether objects in it may be unpickled, which runs their code.
-        """
         self.path = path if path.suffix or path.exists() else path.with_suffix(".zip")
         try:
             self._data = self.path.read_bytes()
@@ -66,9 +63,15 @@ class ModelFile:
                 members = {name: archive.read(name) for name in archive.namelist() if name in READ}
             if "data" not in members:
                 raise ValueError("not saved by Stable-Baselines3")
-            self.spec = _read_spec(members.get(SPEC))
+            self.spec = None
+            if SPEC in members:
+                self.spec = msgspec.json.decode(members[SPEC], type=ModelSpec)
             """None for a file that Estragon did not make, or made from such a file."""
-            self.normalization = _read_arrays(members.get(NORMALIZATION))
+            self.normalization: Arrays | None = None
+            if NORMALIZATION in members:
+                self.normalization = dict(
+                    np.load(io.BytesIO(members[NORMALIZATION]), allow_pickle=False)
+                )
             found = self.spec.algo if self.spec else _detect_algorithm(members["data"]) or asked
         except OSError as error:
             raise UserError(f"cannot read {self.path}: {error.strerror or error}") from error
@@ -229,17 +232,6 @@ def _replay_arrays(buffer: DictReplayBuffer, rows: Any) -> Arrays:
 def _statistics(env: VecNormalize) -> dict[str, RunningMeanStd]:
     observed: Any = env.obs_rms if env.norm_obs else {}
     return {f"obs/{key}": each for key, each in observed.items()} | {"reward": env.ret_rms}
-
-
-def _read_spec(data: bytes | None) -> ModelSpec | None:
-    return None if data is None else msgspec.json.decode(data, type=ModelSpec)
-
-
-def _read_arrays(data: bytes | None) -> Arrays | None:
-    if data is None:
-        return None
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        return dict(arrays)
 
 
 def _detect_algorithm(text: bytes) -> str | None:

@@ -11,7 +11,6 @@ import stable_baselines3
 from stable_baselines3.common.vec_env import VecMonitor
 
 from estragon.envs.sb3_env import GodotVecEnv
-from estragon.support.runs import RunFolder
 from estragon.trainers import run as run_loop
 from estragon.trainers.controller import Controller
 from estragon.trainers.metrics import Episodes
@@ -41,7 +40,7 @@ def train(settings: Sb3Settings) -> int:
     with (
         new_run_folder(settings.experiment_dir, name, controller) as folder,
         contextlib.closing(
-            open_games(settings, folder.path / GAME_LOGS, source.steps if source else 0)
+            open_games(settings, folder / GAME_LOGS, source.steps if source else 0)
         ) as games,
     ):
         if source is None:
@@ -110,30 +109,22 @@ def open_games(settings: Sb3Settings, logs: Path | None, steps_before: int = 0) 
     """Start the games; a resumed run plays other episodes than before."""
     return VecMonitor(
         GodotVecEnv(
-            settings.env_path,
-            scene=settings.scene,
+            **settings.game_options(),
             n_parallel=settings.n_parallel,
             seed=(settings.seed + steps_before) % SEEDS,
-            port=settings.port,
-            speedup=settings.speedup,
-            action_repeat=settings.action_repeat,
-            show_window=settings.viz,
-            start_timeout_sec=settings.start_timeout,
-            step_timeout_sec=settings.step_timeout,
-            strict_import=settings.strict_import,
             log_folder=logs,
         )
     )
 
 
-def _print_start(learner: Sb3Adapter, folder: RunFolder) -> None:
+def _print_start(learner: Sb3Adapter, folder: Path) -> None:
     settings, algorithm, model = learner.settings, learner.algorithm, learner.model
     if unused := sorted(set(settings.hyperparameters.given()) - algorithm.hyperparameters):
         print(f"not used by {algorithm.name}: {', '.join(unused)}", file=sys.stderr)
     agents = model.n_envs
     resumed = f", resuming at {model.num_timesteps:,} steps" if learner.is_resumed else ""
     print(
-        f"{folder.path}: {algorithm.name} on {model.device}, {agents} agents in "
+        f"{folder}: {algorithm.name} on {model.device}, {agents} agents in "
         f"{settings.n_parallel} games, {settings.timesteps:,} steps{resumed}",
         file=sys.stderr,
         flush=True,

@@ -177,7 +177,7 @@ class Sb3Adapter:
             observation_space=to_plain(observations),
             action_space=to_plain(actions),
         )
-        model, normalizer = _build(settings, spec, games, normalize=settings.normalize)
+        model, normalizer = _build(settings, spec, games)
         return cls(settings, algorithm, model, spec, normalizer, is_resumed=False)
 
     @classmethod
@@ -204,12 +204,7 @@ class Sb3Adapter:
         )
         if settings.normalize and source.normalization is None:
             raise UserError(f"--normalize: {source.path} was trained without it")
-        normalize = source.normalization is not None
-        model, normalizer = _build(
-            settings, spec, games, normalize=normalize, steps_before=source.steps
-        )
-        if normalizer is not None and source.normalization is not None:
-            model_file.set_normalization(normalizer, source.normalization)
+        model, normalizer = _build(settings, spec, games, source)
         source.restore(model)
         learner = cls(settings, source.algorithm, model, spec, normalizer, is_resumed=True)
         if not settings.inference:
@@ -340,17 +335,15 @@ def policy_names(env: VecEnv) -> list[str]:
 
 
 def _build(
-    settings: Sb3Settings,
-    spec: ModelSpec,
-    games: VecMonitor,
-    *,
-    normalize: bool,
-    steps_before: int = 0,
+    settings: Sb3Settings, spec: ModelSpec, games: VecMonitor, source: ModelFile | None = None
 ) -> tuple[BaseAlgorithm, VecNormalize | None]:
+    statistics = source.normalization if source else None
     normalizer = None
-    if normalize:
-        normalizer = model_file.normalized(games, spec.hyperparameters.get("gamma", DEFAULT_GAMMA))
-    seed, device = settings.seed + steps_before, _device(settings, spec.policy_type)
+    if settings.normalize or statistics is not None:
+        gamma = spec.hyperparameters.get("gamma", DEFAULT_GAMMA)
+        normalizer = model_file.normalized(games, gamma, statistics)
+    seed = settings.seed + (source.steps if source else 0)
+    device = _device(settings, spec.policy_type)
     return spec.build(normalizer or games, seed=seed, device=device), normalizer
 
 

@@ -155,18 +155,21 @@ def save_model(
     write_whole(path, stream.getvalue())
 
 
-def normalized(env: VecEnv, gamma: float) -> VecNormalize:
-    """The games with rewards and float observations divided by their running deviation."""
+def normalized(env: VecEnv, gamma: float, saved: Arrays | None) -> VecNormalize:
+    """The games with normalized rewards and float observations; resumes from saved statistics."""
     space = env.observation_space
     parts = space.spaces if isinstance(space, spaces.Dict) else {}
-    keys = [
-        key
-        for key, part in parts.items()
-        if isinstance(part, spaces.Box) and part.dtype == np.float32
-    ]
-    if not keys:
-        return VecNormalize(env, norm_obs=False, gamma=gamma)
-    return VecNormalize(env, gamma=gamma, norm_obs_keys=keys)
+    keys = [key for key, part in parts.items() if part.dtype == np.float32]
+    found = VecNormalize(env, norm_obs=bool(keys), gamma=gamma, norm_obs_keys=keys)
+    if saved is None:
+        return found
+    for name, statistics in _statistics(found).items():
+        for part in ("mean", "var", "count"):
+            value = saved.get(f"{name}/{part}")
+            if value is None or np.shape(value) != np.shape(getattr(statistics, part)):
+                raise UserError(f"the saved normalization does not fit '{name}' of this game")
+            setattr(statistics, part, float(value) if part == "count" else value.copy())
+    return found
 
 
 def get_normalization(env: VecNormalize) -> Arrays:
@@ -177,16 +180,6 @@ def get_normalization(env: VecNormalize) -> Arrays:
         for part in ("mean", "var", "count")
     }
     return found | {"epsilon": np.asarray(env.epsilon), "clip": np.asarray(env.clip_obs)}
-
-
-def set_normalization(env: VecNormalize, arrays: Arrays) -> None:
-    """Restore what `get_normalization` returned."""
-    for name, statistics in _statistics(env).items():
-        for part in ("mean", "var", "count"):
-            value = arrays.get(f"{name}/{part}")
-            if value is None or np.shape(value) != np.shape(getattr(statistics, part)):
-                raise UserError(f"the saved normalization does not fit '{name}' of this game")
-            setattr(statistics, part, float(value) if part == "count" else value.copy())
 
 
 def replay_path(model: Path) -> Path:

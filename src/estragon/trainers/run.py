@@ -7,7 +7,6 @@ A library takes part as a `Learner`. Its `train` drives the library's own loop, 
 import contextlib
 import dataclasses
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -23,7 +22,7 @@ from estragon.support.progress import Progress
 from estragon.support.runs import RunFolder
 from estragon.trainers.controller import Controller, RunRecord
 from estragon.trainers.metrics import Counters, Episodes, Metrics, Stats, iteration_metric
-from estragon.trainers.settings import TrainerSettings
+from estragon.trainers.settings import TrainerSettings, note
 
 MANIFEST = "run.json"
 """The settings of a run, and how it ended."""
@@ -199,7 +198,7 @@ class Run:
             print(f"{what} saved to {path}")
         if problem is not None:
             self._end_records("failed", error=str(problem), **written)
-            print(f"estragon: {' '.join(str(problem).split())}", file=sys.stderr)
+            note(f"estragon: {' '.join(str(problem).split())}")
             return 1
         self._end_records(self._status, **written)
         if self._status != "finished":
@@ -263,7 +262,7 @@ def one_line(error: Exception) -> str:
 
 def warn(text: str) -> None:
     """Print a warning to standard error."""
-    print(f"WARNING: {text}", file=sys.stderr, flush=True)
+    note(f"WARNING: {text}")
 
 
 def _iteration_line(metric: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ Needs no trainer's packages, so that `--help` works without them.
 
 import dataclasses
 import os
+import sys
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_type_hints
 
 import msgspec
@@ -126,6 +127,11 @@ class TrainerSettings:
     def check(self) -> None:
         """Reject values that are out of range."""
         check_spans(self, "--")
+
+
+def note(text: str) -> None:
+    """Print a line to standard error."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def choose_device(asked: Device, *, images: bool = False) -> str:

@@ -1,7 +1,6 @@
 """What a run is: the command line over the controller's file over the YAML file over defaults."""
 
 import dataclasses
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from estragon.envs.launch import Launch
 from estragon.envs.pettingzoo_env import policy_of
 from estragon.support.errors import UserError
 from estragon.trainers.rllib.algorithms import RllibAlgorithm, algorithm_of
-from estragon.trainers.rllib.checkpoint import Checkpoint
+from estragon.trainers.rllib.checkpoint import About, Checkpoint
 from estragon.trainers.rllib.settings import (
     OLD_NAMES,
     FileConfig,
@@ -19,6 +18,7 @@ from estragon.trainers.rllib.settings import (
     read_config_file,
 )
 from estragon.trainers.run import StopLimits
+from estragon.trainers.settings import note
 
 DEFAULT_STEPS, RUNNERS, CHECKPOINT_EVERY = 1_000_000, 2, 20
 LAYERS = (64, 64)
@@ -33,11 +33,12 @@ class Plan:
     algorithm: RllibAlgorithm
     source: Checkpoint | None
     """The checkpoint to resume."""
+    before: About | None
+    """How it was made, if Estragon made it."""
     game: dict[str, Any]
     """Options of the environment."""
     runners: int
     limits: StopLimits
-    name: str
     seed: int
     checkpoint_every: int
     mapping: PolicyMapping
@@ -52,8 +53,8 @@ class Plan:
 
     def model_of(self, policy: str) -> dict[str, Any]:
         """The networks of one policy."""
-        if self.source is not None and self.source.about is not None:
-            return self.model | self.source.about.models.get(policy, {})
+        if self.before is not None:
+            return self.model | self.before.models.get(policy, {})
         return self.model | (self.file.policies.get(policy, {}).get("model") or {})
 
 
@@ -61,17 +62,17 @@ def plan_of(options: RllibSettings) -> Plan:
     """Combine what the command line, the files and the checkpoint set."""
     file = read_config_file(options.config_file)
     source = None if options.restore is None else Checkpoint.find(options.restore)
-    trained_with = source.about.algo if source is not None and source.about is not None else None
+    before = source.about if source is not None else None
     wanted = options.algo or file.algorithm
-    if source is not None and trained_with is not None and wanted not in (None, trained_with):
-        raise UserError(f"{source.path} was trained with {trained_with}, not {wanted}")
-    algorithm = algorithm_of(trained_with or wanted or "ppo")
-    settings, model = _hyperparameters(options, algorithm, file, source)
+    if source is not None and before is not None and wanted not in (None, before.algo):
+        raise UserError(f"{source.path} was trained with {before.algo}, not {wanted}")
+    algorithm = algorithm_of(before.algo if before is not None else wanted or "ppo")
+    settings, model = _hyperparameters(options, algorithm, file, before)
     game = _game(options, file)
     runners = _first(options.num_workers, settings.pop("num_env_runners", None), RUNNERS)
     if launch_of(game).from_editor and runners:
         runners = 0
-        print("one game in the editor: it is played without env runners", file=sys.stderr)
+        note("one game in the editor: it is played without env runners")
     if not isinstance(runners, int) or runners < 0:
         raise UserError(f"num_workers: expected 0 or more, got {runners}")
     mapping = file.mapping or policy_of
@@ -84,10 +85,10 @@ def plan_of(options: RllibSettings) -> Plan:
         file=file,
         algorithm=algorithm,
         source=source,
+        before=before,
         game=game,
         runners=runners,
         limits=_limits(options, file),
-        name=options.experiment_name or "experiment",
         seed=_first(options.seed, file.game.get("seed"), 0),
         checkpoint_every=_first(*every),
         mapping=mapping,
@@ -129,7 +130,7 @@ def _limits(options: RllibSettings, file: FileConfig) -> StopLimits:
             return StopLimits(seconds=seconds, reward=reward)
         case "time_seconds" | "timesteps":
             if options.stop_mode == "time_seconds":
-                print("stop_mode time_seconds: no time given, using --timesteps", file=sys.stderr)
+                note("stop_mode time_seconds: no time given, using --timesteps")
             return StopLimits(timesteps=steps or DEFAULT_STEPS, reward=reward)
     if steps is None and seconds is None and iterations is None:
         steps = DEFAULT_STEPS
@@ -137,22 +138,22 @@ def _limits(options: RllibSettings, file: FileConfig) -> StopLimits:
 
 
 def _hyperparameters(
-    options: RllibSettings, algorithm: RllibAlgorithm, file: FileConfig, source: Checkpoint | None
+    options: RllibSettings, algorithm: RllibAlgorithm, file: FileConfig, before: About | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings of the algorithm and of its networks."""
     given = options.hyperparameters.given()
     if unused := sorted(set(given) - algorithm.takes):
         names = ", ".join(name.rstrip("_") for name in unused)
-        print(f"not used by {algorithm.name}: {names}", file=sys.stderr)
+        note(f"not used by {algorithm.name}: {names}")
     taken = {key: given[key] for key in given if key in algorithm.takes}
     layers = taken.pop("fcnet_hiddens", None)
     settings = dict(algorithm.defaults)
     model: dict[str, Any] = {"fcnet_hiddens": list(LAYERS), "vf_share_layers": False}
-    if source is not None and source.about is not None:
-        settings |= source.about.settings
-        model = dict(source.about.model)
+    if before is not None:
+        settings |= before.settings
+        model = dict(before.model)
         if file.model or layers is not None:
-            print("the networks stay as they are in the checkpoint", file=sys.stderr)
+            note("the networks stay as they are in the checkpoint")
     else:
         model |= file.model | ({} if layers is None else {"fcnet_hiddens": list(layers)})
     settings |= file.settings

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import inspect
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -25,6 +24,7 @@ from estragon.trainers.settings import (
     Share,
     Span,
     TrainerSettings,
+    note,
 )
 
 AlgorithmName = Literal["ppo", "dqn", "sac", "appo", "impala"]
@@ -94,7 +94,7 @@ class RllibSettings(TrainerSettings):
     """Address of a Ray cluster, or auto; by default a private Ray on this machine."""
     experiment_dir: Path = Path("logs/rllib")
     """Directory of the runs."""
-    experiment_name: Annotated[str | None, optional("NAME")] = None
+    experiment_name: str = "experiment"
     """The run directory is <name>_<number>."""
     seed: Annotated[int | None, optional("N"), SEED] = None
     """Seed of the games and of the initial weights."""
@@ -228,10 +228,10 @@ def _compile(code: str, where: str) -> Callable[..., Any]:
     try:
         exec(compile(code, where, "exec"), names)  # noqa: S102 - the user's own
     except Exception as error:
-        raise UserError(f"{where}: policy_mapping_fn: {error}") from error
+        raise UserError(f"policy_mapping_fn: {error}") from error
     function = names.get("policy_mapping_fn")
     if not callable(function):
-        raise UserError(f"{where}: expected def policy_mapping_fn(agent_id, …)")
+        raise UserError("expected def policy_mapping_fn(agent_id, …)")
     return function  # type: ignore[no-any-return]
 
 
@@ -248,98 +248,93 @@ def read_config_file(path: Path | None) -> FileConfig:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    return _File(path).read(found)
+    try:
+        return _read(found, path)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
 
 
-class _File:
-    """Reads the parts of one file; errors name the file and the part."""
+def _read(found: Any, path: Path) -> FileConfig:
+    everything = _table(found, "")
+    top = {key: value for key, value in everything.items() if key in TOP_KEYS}
+    config = _table(top.get("config"), "config")
+    flat = {key: value for key, value in everything.items() if key not in TOP_KEYS}
+    if config and flat:
+        raise UserError(f"{', '.join(sorted(flat))}: put it under config, as the rest is")
+    # Controllers of older versions write env_is_multiagent beside the settings.
+    rest = config or flat | {key: top[key] for key in top if key in IGNORED}
+    if ignored := sorted((IGNORED & set(rest)) - {"env", "framework"}):
+        note(f"{path}: settings of an older RLlib, not used: {', '.join(ignored)}")
+    if rest.get("framework", "torch") not in ("torch", None):
+        raise UserError(f"framework: expected torch, got {rest['framework']}")
+    every = top.get("checkpoint_frequency", rest.get("checkpoint_frequency"))
+    if every is not None and (not isinstance(every, int) or every < 0):
+        raise UserError(f"checkpoint_frequency: expected iterations, got {every}")
+    game = _table(rest.get("env_config"), "env_config", ENV_KEYS)
+    several = _table(rest.get("multiagent"), "multiagent", MULTIAGENT_KEYS)
+    policies = _policies(several.get("policies") or {})
+    algorithm = top.get("algorithm")
+    read = {"multiagent", "env_config", "model", "checkpoint_frequency"} | IGNORED
+    return FileConfig(
+        algorithm=None if algorithm is None else str(algorithm).lower(),
+        game=game,
+        stop=_stop(_table(top.get("stop"), "stop")),
+        checkpoint_frequency=every,
+        policies=policies,
+        mapping=_mapping(several.get("policy_mapping_fn"), path),
+        to_train=_to_train(several.get("policies_to_train"), policies),
+        model=_table(rest.get("model"), "model"),
+        settings={OLD_NAMES.get(key, key): rest[key] for key in rest if key not in read},
+    )
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def read(self, found: Any) -> FileConfig:
-        everything = self._table(found, "")
-        top = {key: value for key, value in everything.items() if key in TOP_KEYS}
-        config = self._table(top.get("config"), "config")
-        flat = {key: value for key, value in everything.items() if key not in TOP_KEYS}
-        if config and flat:
-            raise self._error(f"{', '.join(sorted(flat))}: put it under config, as the rest is")
-        # Controllers of older versions write env_is_multiagent beside the settings.
-        rest = config or flat | {key: top[key] for key in top if key in IGNORED}
-        if ignored := sorted((IGNORED & set(rest)) - {"env", "framework"}):
-            print(
-                f"{self._path}: settings of an older RLlib, not used: {', '.join(ignored)}",
-                file=sys.stderr,
-            )
-        if rest.get("framework", "torch") not in ("torch", None):
-            raise self._error(f"framework: expected torch, got {rest['framework']}")
-        every = top.get("checkpoint_frequency", rest.get("checkpoint_frequency"))
-        if every is not None and (not isinstance(every, int) or every < 0):
-            raise self._error(f"checkpoint_frequency: expected iterations, got {every}")
-        game = self._table(rest.get("env_config"), "env_config", ENV_KEYS)
-        several = self._table(rest.get("multiagent"), "multiagent", MULTIAGENT_KEYS)
-        policies = self._policies(several.get("policies") or {})
-        algorithm = top.get("algorithm")
-        read = {"multiagent", "env_config", "model", "checkpoint_frequency"} | IGNORED
-        return FileConfig(
-            algorithm=None if algorithm is None else str(algorithm).lower(),
-            game=game,
-            stop=self._stop(self._table(top.get("stop"), "stop")),
-            checkpoint_frequency=every,
-            policies=policies,
-            mapping=self._mapping(several.get("policy_mapping_fn")),
-            to_train=self._to_train(several.get("policies_to_train"), policies),
-            model=self._table(rest.get("model"), "model"),
-            settings={OLD_NAMES.get(key, key): rest[key] for key in rest if key not in read},
-        )
+def _policies(found: Any) -> dict[str, dict[str, Any]]:
+    named = dict.fromkeys(found) if isinstance(found, list) else _table(found, "policies")
+    return {name: _table(own, f"policies.{name}") for name, own in named.items()}
 
-    def _policies(self, found: Any) -> dict[str, dict[str, Any]]:
-        named = dict.fromkeys(found) if isinstance(found, list) else self._table(found, "policies")
-        return {name: self._table(own, f"policies.{name}") for name, own in named.items()}
 
-    def _to_train(self, found: Any, policies: dict[str, Any]) -> tuple[str, ...] | None:
-        if found is None:
-            return None
-        names = tuple(found if isinstance(found, list) else [found])
-        if policies and (unknown := sorted(set(names) - set(policies))):
-            raise self._error(f"policies_to_train: no policy {', '.join(unknown)}")
-        return names
-
-    def _mapping(self, found: Any) -> PolicyMapping | None:
-        if isinstance(found, dict):
-            return TableMapping({str(key): str(value) for key, value in found.items()})
-        if isinstance(found, str):
-            notice = f"{self._path}: running the code of its policy_mapping_fn"
-            print(notice, file=sys.stderr, flush=True)
-            return CodeMapping(found, str(self._path))
-        if found is not None:
-            raise self._error("policy_mapping_fn: expected a table or a function")
+def _to_train(found: Any, policies: dict[str, Any]) -> tuple[str, ...] | None:
+    if found is None:
         return None
+    names = tuple(found if isinstance(found, list) else [found])
+    if policies and (unknown := sorted(set(names) - set(policies))):
+        raise UserError(f"policies_to_train: no policy {', '.join(unknown)}")
+    return names
 
-    def _stop(self, found: dict[str, Any]) -> dict[str, float]:
-        stop: dict[str, float] = {}
-        for key, value in found.items():
-            name = STOPS.get(key.rpartition("/")[2])
-            if name is None:
-                raise self._error(f"stop: unknown {key}; expected {', '.join(STOPS)}")
-            if not isinstance(value, int | float):
-                raise self._error(f"stop: {key}: expected a number, got {value}")
-            stop[name] = int(value) if name in ("timesteps", "iterations") else value
-        return stop
 
-    def _table(self, found: Any, where: str, known: set[str] | None = None) -> dict[str, Any]:
-        if found is None:
-            return {}
-        if not isinstance(found, dict):
-            kind = type(found).__name__
-            raise self._error(f"{where}: expected names and values, got {kind}".lstrip(": "))
-        if known is not None and (unknown := sorted(set(map(str, found)) - known)):
-            expected = ", ".join(sorted(known))
-            raise self._error(f"{where}: unknown {', '.join(unknown)}; expected {expected}")
-        return {
-            str(key): float(value) if isinstance(value, str) and NUMBER.fullmatch(value) else value
-            for key, value in found.items()
-        }
+def _mapping(found: Any, path: Path) -> PolicyMapping | None:
+    if isinstance(found, dict):
+        return TableMapping({str(key): str(value) for key, value in found.items()})
+    if isinstance(found, str):
+        note(f"{path}: running the code of its policy_mapping_fn")
+        return CodeMapping(found, str(path))
+    if found is not None:
+        raise UserError("policy_mapping_fn: expected a table or a function")
+    return None
 
-    def _error(self, text: str) -> UserError:
-        return UserError(f"{self._path}: {text}")
+
+def _stop(found: dict[str, Any]) -> dict[str, float]:
+    stop: dict[str, float] = {}
+    for key, value in found.items():
+        name = STOPS.get(key.rpartition("/")[2])
+        if name is None:
+            raise UserError(f"stop: unknown {key}; expected {', '.join(STOPS)}")
+        if not isinstance(value, int | float):
+            raise UserError(f"stop: {key}: expected a number, got {value}")
+        stop[name] = int(value) if name in ("timesteps", "iterations") else value
+    return stop
+
+
+def _table(found: Any, where: str, known: set[str] | None = None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        kind = type(found).__name__
+        raise UserError(f"{where}: expected names and values, got {kind}".lstrip(": "))
+    if known is not None and (unknown := sorted(set(map(str, found)) - known)):
+        expected = ", ".join(sorted(known))
+        raise UserError(f"{where}: unknown {', '.join(unknown)}; expected {expected}")
+    return {
+        str(key): float(value) if isinstance(value, str) and NUMBER.fullmatch(value) else value
+        for key, value in found.items()
+    }

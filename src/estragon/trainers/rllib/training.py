@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -19,7 +18,7 @@ from ray.rllib.utils.metrics.metrics_logger import MetricsLogger
 from torch.utils.tensorboard import SummaryWriter
 
 from estragon.support.errors import UserError
-from estragon.trainers import run
+from estragon.trainers import run as run_loop
 from estragon.trainers.controller import Controller
 from estragon.trainers.metrics import Counters, Episodes
 from estragon.trainers.rllib import checkpoint
@@ -44,7 +43,7 @@ from estragon.trainers.run import (
     one_line,
     warn,
 )
-from estragon.trainers.settings import choose_device, use_one_thread
+from estragon.trainers.settings import choose_device, note, use_one_thread
 from estragon.trainers.spaces import describe, from_plain, to_plain
 
 SPARE_CPUS = 2
@@ -65,11 +64,11 @@ CONTROLLER_NAMES = {
 
 def train(plan: Plan) -> int:
     """Train; 0 finished or asked to stop, 1 failed, 130 interrupted."""
-    settings = plan.options
+    settings, name, limits = plan.options, plan.options.experiment_name, plan.limits
     choose_device(settings.device)
     use_one_thread()
     controller = Controller(stop_file=settings.stop_file)
-    with new_run_folder(settings.experiment_dir, plan.name, controller) as folder:
+    with new_run_folder(settings.experiment_dir, name, controller) as folder:
         try:
             roles = find_roles(plan)
             with ray_session(settings.address, plan.runners + SPARE_CPUS):
@@ -78,10 +77,8 @@ def train(plan: Plan) -> int:
                     _print_start(learner, folder)
                     about = describe_run("rllib", settings, folder, {"ray": ray.__version__})
                     about |= learner.describe()
-                    limits, name = plan.limits, plan.name
-                    return Run(
-                        learner, folder, controller, name, limits=limits, about=about
-                    ).execute()
+                    run = Run(learner, folder, controller, name, limits=limits, about=about)
+                    return run.execute()
         finally:
             close_kept_envs()
 
@@ -310,11 +307,9 @@ def _print_start(learner: RllibAdapter, folder: Path) -> None:
     plan = learner.plan
     agents = sum(role.agents for role in learner.roles.values())
     resumed = f", resuming at {learner.counters.timesteps:,} steps" if plan.source else ""
-    print(
+    note(
         f"{folder}: {plan.algorithm.name}, {plan.runners or 1} env runners with a game each, "
-        f"{agents} agents per game, policies {', '.join(learner.roles)}{resumed}",
-        file=sys.stderr,
-        flush=True,
+        f"{agents} agents per game, policies {', '.join(learner.roles)}{resumed}"
     )
 
 
@@ -403,7 +398,7 @@ def play(plan: Plan) -> int:
             seen |= game.begun
             return len(rewards)
 
-        run.play(plan.limits.timesteps or DEFAULT_STEPS, step, controller)
+        run_loop.play(plan.limits.timesteps or DEFAULT_STEPS, step, controller)
     for policy, ended in episodes.items():
         print(f"{policy}: {ended.summary()}")
     if plan.options.onnx_export_path is not None:

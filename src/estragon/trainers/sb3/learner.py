@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
@@ -21,7 +20,7 @@ from estragon.trainers.sb3 import model_file
 from estragon.trainers.sb3.algorithms import ModelSpec, Sb3Algorithm, check_spaces
 from estragon.trainers.sb3.model_file import Arrays, ModelFile
 from estragon.trainers.sb3.settings import Sb3Settings
-from estragon.trainers.settings import choose_device
+from estragon.trainers.settings import choose_device, note
 from estragon.trainers.spaces import describe, from_plain, to_plain
 
 OFF_POLICY_ITERATION_STEPS = 1000
@@ -326,7 +325,7 @@ class Sb3Adapter:
         if path.exists():
             model_file.load_replay(buffer, path)
         else:
-            print(f"{path} not found: starting with an empty replay buffer", file=sys.stderr)
+            note(f"{path} not found: starting with an empty replay buffer")
 
 
 def policy_names(env: VecEnv) -> list[str]:

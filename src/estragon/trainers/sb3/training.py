@@ -1,7 +1,6 @@
 """`estragon train sb3`: start the games, create or load the model, then train it or let it play."""
 
 import contextlib
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from estragon.trainers.sb3.imitation import clone, read_demos
 from estragon.trainers.sb3.learner import Sb3Adapter, policy_names
 from estragon.trainers.sb3.model_file import ModelFile
 from estragon.trainers.sb3.settings import Sb3Settings
-from estragon.trainers.settings import choose_device, use_one_thread
+from estragon.trainers.settings import choose_device, note, use_one_thread
 from estragon.trainers.spaces import to_plain
 
 SEEDS = 2**31
@@ -52,7 +51,7 @@ def train(settings: Sb3Settings) -> int:
             sees: Any = games.observation_space
             demos = read_demos(settings.demos, sees, games.action_space)
             cloned = clone(learner, demos, settings.demo_rounds, settings.seed)
-            print(f"demonstrations: {cloned}", file=sys.stderr, flush=True)
+            note(f"demonstrations: {cloned}")
         versions = {
             "stable_baselines3": stable_baselines3.__version__,
             "sb3_contrib": sb3_contrib.__version__,
@@ -120,19 +119,16 @@ def open_games(settings: Sb3Settings, logs: Path | None, steps_before: int = 0) 
 def _print_start(learner: Sb3Adapter, folder: Path) -> None:
     settings, algorithm, model = learner.settings, learner.algorithm, learner.model
     if unused := sorted(set(settings.hyperparameters.given()) - algorithm.hyperparameters):
-        print(f"not used by {algorithm.name}: {', '.join(unused)}", file=sys.stderr)
+        note(f"not used by {algorithm.name}: {', '.join(unused)}")
     agents = model.n_envs
     resumed = f", resuming at {model.num_timesteps:,} steps" if learner.is_resumed else ""
-    print(
+    note(
         f"{folder}: {algorithm.name} on {model.device}, {agents} agents in "
-        f"{settings.n_parallel} games, {settings.timesteps:,} steps{resumed}",
-        file=sys.stderr,
-        flush=True,
+        f"{settings.n_parallel} games, {settings.timesteps:,} steps{resumed}"
     )
     rollout_steps = getattr(model, "n_steps", 0) * agents
     if not algorithm.is_off_policy and rollout_steps > settings.timesteps // 4:
-        print(
+        note(
             f"one update per {rollout_steps:,} steps (n_steps {rollout_steps // agents} of "
-            f"{agents} agents); lower --n_steps to update more often",
-            file=sys.stderr,
+            f"{agents} agents); lower --n_steps to update more often"
         )

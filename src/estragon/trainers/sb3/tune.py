@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import itertools
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from estragon.trainers.sb3.algorithms import Sb3Algorithm, choose
 from estragon.trainers.sb3.learner import Sb3Adapter, quiet_logger
 from estragon.trainers.sb3.settings import Sb3Hyperparameters, TuneSettings
 from estragon.trainers.sb3.training import open_games
-from estragon.trainers.settings import use_one_thread
+from estragon.trainers.settings import note, use_one_thread
 
 LOG, LINEAR = "log", "linear"
 SEARCH_SPACE: dict[str, tuple[float, ...] | tuple[str, float, float]] = {
@@ -80,7 +79,7 @@ def tune(settings: TuneSettings) -> int:
 
         def after_trial(study: optuna.Study, trial: FrozenTrial) -> None:
             reward = "" if trial.value is None else f", reward {trial.value:.3f}"
-            print(f"trial {trial.number}: {trial.state.name.lower()}{reward}", file=sys.stderr)
+            note(f"trial {trial.number}: {trial.state.name.lower()}{reward}")
             progress.update(next(finished), settings.trials)
             if request.made:
                 study.stop()
@@ -205,7 +204,7 @@ def _write_report(study: optuna.Study, settings: TuneSettings, folder: Path) -> 
         flags = " ".join(f"--{name} {_short(value)}" for name, value in best.items())
         print(f"best: {completed[0].value:.3f} with {flags}")
     write_whole(folder / "report.md", ("\n".join(lines) + "\n").encode())
-    print(f"report: {folder / 'report.md'}", file=sys.stderr)
+    note(f"report: {folder / 'report.md'}")
 
 
 def _importance(study: optuna.Study) -> dict[str, float]:

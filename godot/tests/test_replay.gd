@@ -188,8 +188,7 @@ func test_another_layout_and_other_sizes_come_from_the_file() -> void:
 func _log(file: String, seed_value: int, rule_set: String) -> String:
 	_logged.clear()
 	var rules: TagRules = TagRules.read(rule_set)
-	rules.time_limit_sec = 2.0
-	rules.limit_ticks = 120
+	rules.limit_time(2.0)
 	var layouts: Array[TagLayout] = [TagLayout.read("colonnade", rules)]
 	var game: TagMatch = TagMatch.new(rules, layouts, seed_value)
 	var bots: Array[TagBot] = []

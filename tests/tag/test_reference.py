@@ -27,10 +27,11 @@ CASES = [
         ("playground", "transfer", "classic"),
         ("random:0-15", "transfer", "default"),
         ("four_corners,random:16-31,central_cross", "seek", "classic"),
+        ("rooms,house", "hide", "hide"),
     )
     for clinging in (False, True)
 ]
-"""16 cases × 4 episodes = 64 episodes, in half of which the agents cling to each other."""
+"""18 cases × 4 episodes = 72 episodes, in half of which the agents cling to each other."""
 
 
 @pytest.mark.parametrize(("layout", "rules", "rewards", "clinging"), CASES)

@@ -26,6 +26,14 @@ func take(x: float, z: float, jump: float, rules: TagRules) -> void:
 	jumps = jump > rules.jump_threshold
 
 
+## Stand still.
+func clear() -> void:
+	move_x = 0.0
+	move_z = 0.0
+	turns = false
+	jumps = false
+
+
 static func _part(value: float) -> float:
 	if is_nan(value):
 		return 0.0

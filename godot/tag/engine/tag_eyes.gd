@@ -69,8 +69,13 @@ func _init(rules: TagRules, layout: TagLayout) -> void:
 func observe(
 	agent: TagAgent, other: TagAgent, is_seeker: bool, tick: int, out: PackedFloat32Array
 ) -> PackedFloat32Array:
-	cast_fan(agent, other)
-	var visible: bool = _write_rays(out) or sees(agent, other)
+	var closed: bool = is_seeker and tick < _rules.head_start_ticks
+	if closed:
+		wall.fill(INF)
+		body.fill(INF)
+	else:
+		cast_fan(agent, other)
+	var visible: bool = _write_rays(out) or (not closed and sees(agent, other))
 	if visible:
 		agent.seen_x = other.x
 		agent.seen_y = other.y

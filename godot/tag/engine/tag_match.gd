@@ -42,6 +42,8 @@ var _acted_as_seeker: int = 0
 var _distance_before: float = 0.0
 var _ticks_left: int = 0
 var _near_jumps: int = 0
+## 1 if the seeker saw the hider when the decision began, -1 if not, 0 if its eyes were closed.
+var _sight: int = 0
 var _tags: Array[int] = [0, 0]
 ## Where each reward term is in `terms`.
 var _term_index: Dictionary[String, int] = TagRules.reward_terms()
@@ -87,6 +89,7 @@ func begin(which: int) -> void:
 	_place()
 	for i: int in 2:
 		agents[i].settle(rules.stop_floor)
+		agents[i].immune_ticks = rules.head_start_ticks
 		_face(agents[i], i * FACING_TRIES)
 	sense()
 
@@ -94,6 +97,11 @@ func begin(which: int) -> void:
 ## The role that an agent plays now.
 func role_of(agent: int) -> String:
 	return "seeker" if agent == seeker else "hider"
+
+
+## Whether this is the head start: the seeker neither moves nor sees, and nobody can be tagged.
+func eyes_closed() -> bool:
+	return tick < rules.head_start_ticks
 
 
 ## Both agents look around; agent 0 first.
@@ -116,6 +124,10 @@ func command(action_0: PackedFloat32Array, action_1: PackedFloat32Array) -> void
 	_commands[0].take(action_0[0], action_0[1], action_0[2], rules)
 	_commands[1].take(action_1[0], action_1[1], action_1[2], rules)
 	_acted_as_seeker = seeker
+	_sight = 1 if agents[seeker].seen_tick == tick else -1
+	if eyes_closed():
+		_sight = 0
+		_commands[seeker].clear()
 	_distance_before = agents[0].distance_to(agents[1])
 	_ticks_left = rules.decision_ticks
 	deciding = true
@@ -289,4 +301,5 @@ func _fill_terms(i: int, progress: float) -> void:
 		var x: float = agent.velocity_x
 		var z: float = agent.velocity_z
 		row[at.speed] = weights.speed_bonus * (sqrt(x * x + z * z) / rules.speed)
+	row[at.sight] = weights.sight_bonus * (_sight if hunts else -_sight)
 	terms[i] = row

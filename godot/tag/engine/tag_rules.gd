@@ -70,11 +70,16 @@ var observation_size: int
 var position_scale: float
 var velocity_scale: float
 var time_limit_sec: float
+## The head start and the time limit together.
+var limit_sec: float
 var limit_ticks: int
 var decision_ticks: int
 var reach_square: float
 var separation_square: float
 var immunity_ticks: int
+## Ticks in which the seeker's eyes are closed: it neither moves nor sees.
+var head_start_sec: float
+var head_start_ticks: int
 var tag_ends_episode: bool
 ## The reward profile in force, by the names of rules.json.
 var weights: Dictionary[String, float] = {}
@@ -144,6 +149,13 @@ func choose_rewards(profile: String) -> String:
 	return ""
 
 
+## Take another time limit; the head start comes on top.
+func limit_time(seconds: float) -> void:
+	time_limit_sec = seconds
+	limit_sec = head_start_sec + seconds
+	limit_ticks = int(seconds * ticks_per_second + 0.5) + head_start_ticks
+
+
 static func _failed(complaint: String) -> TagRules:
 	var rules: TagRules = TagRules.new()
 	rules.error = complaint
@@ -174,7 +186,10 @@ func _take(data: Dictionary, chosen_rules: String, chosen_rewards: String) -> vo
 		reward_profiles[profile] = data.reward_profiles[profile].duplicate()
 		for weight: String in usual:
 			reward_profiles[profile].get_or_add(weight, usual[weight][0])
-	error = choose_rewards(chosen_rewards if chosen_rewards else str(data.rewards))
+	var profile: String = chosen_rewards
+	if not profile and chosen_rules:
+		profile = data.rule_sets[rule_set].get("rewards", "")
+	error = choose_rewards(profile if profile else str(data.rewards))
 	if error:
 		return
 	_take_world(data)
@@ -231,11 +246,12 @@ func _take_episode(data: Dictionary) -> void:
 	observation_size = int(data.observation.size)
 	position_scale = data.observation.position_scale_m
 	velocity_scale = data.observation.velocity_scale_mps
-	time_limit_sec = data.episode.time_limit_sec
-	limit_ticks = int(time_limit_sec * ticks_per_second + 0.5)
 	decision_ticks = int(data.episode.step_tick_interval)
 	reach_square = data.episode.tag_reach_m * data.episode.tag_reach_m
 	separation_square = data.episode.spawn_separation_m * data.episode.spawn_separation_m
 	var chosen: Dictionary = data.rule_sets[rule_set]
 	immunity_ticks = int(chosen.immunity_sec * ticks_per_second + 0.5)
 	tag_ends_episode = chosen.tag_ends_episode
+	head_start_sec = chosen.get("head_start_sec", 0.0)
+	head_start_ticks = int(head_start_sec * ticks_per_second + 0.5)
+	limit_time(data.episode.time_limit_sec)

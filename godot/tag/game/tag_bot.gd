@@ -146,8 +146,8 @@ func _chase(obs: PackedFloat32Array) -> PackedFloat32Array:
 	var velocity_x: float = obs[TagObservation.velocity] * _rules.velocity_scale
 	var velocity_z: float = obs[TagObservation.velocity + 2] * _rules.velocity_scale
 	var slow: bool = velocity_x * velocity_x + velocity_z * velocity_z < 1.0
-	var elapsed: float = (1.0 - obs[TagObservation.time_left]) * _rules.time_limit_sec
-	var age: float = obs[TagObservation.last_seen_age] * _rules.time_limit_sec
+	var elapsed: float = (1.0 - obs[TagObservation.time_left]) * _rules.limit_sec
+	var age: float = obs[TagObservation.last_seen_age] * _rules.limit_sec
 	var never: bool = obs[TagObservation.last_seen_age] > 0.999
 	if (never and elapsed < 0.6) or (not visible and distance < 1.5 and age < 1.0):
 		return _look_around()
@@ -173,7 +173,7 @@ func _evade(obs: PackedFloat32Array) -> PackedFloat32Array:
 	var threat_x: float = obs[TagObservation.last_seen_relative] * _rules.position_scale
 	var threat_z: float = obs[TagObservation.last_seen_relative + 2] * _rules.position_scale
 	var distance: float = sqrt(threat_x * threat_x + threat_z * threat_z)
-	var age: float = obs[TagObservation.last_seen_age] * _rules.time_limit_sec
+	var age: float = obs[TagObservation.last_seen_age] * _rules.limit_sec
 	if age > FRESH_SEC or distance < 0.001:
 		return _look_around()
 	if obs[TagObservation.opponent_visible] < 0.5 and age > LOOK_BACK_SEC and distance > 4.0:

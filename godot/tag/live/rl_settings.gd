@@ -137,7 +137,7 @@ func adjust(rules: TagRules, asked_rewards: String) -> String:
 		var problem: String = _put(name, _edits[name], rules)
 		if problem:
 			return problem
-	if rules.limit_ticks < rules.decision_ticks:
+	if rules.limit_ticks - rules.head_start_ticks < rules.decision_ticks:
 		return "%s: shorter than one decision" % _label("time_limit_sec")
 	_rules = rules
 	rewards = rules.reward_profile
@@ -154,8 +154,7 @@ func _put(name: String, value: float, rules: TagRules) -> String:
 		"step_tick_interval":
 			rules.decision_ticks = int(value)
 		"time_limit_sec":
-			rules.time_limit_sec = value
-			rules.limit_ticks = int(value * rules.ticks_per_second + 0.5)
+			rules.limit_time(value)
 		"train_duration":
 			pass
 		_:

@@ -30,7 +30,7 @@ class EvalEpisodeCommand:
     layout: Annotated[str | None, optional("LAYOUT")] = None
     """A layout's name, a .json file, or random:SEED; by default as in rules.json."""
     rules: Annotated[str | None, optional("NAME")] = None
-    """seek or transfer; by default as in rules.json."""
+    """seek, transfer or hide; by default as in rules.json."""
     seed: int = 0
     """Seed of the start positions."""
     output: Annotated[Path | None, optional("DIR")] = None

@@ -31,8 +31,8 @@ class EvalTagCommand:
     """A layout's name, a .json file, random:SEED, random:FIRST-LAST, or several separated by
     commas; by default as in rules.json."""
     rules: Annotated[str | None, optional("NAME")] = None
-    """seek (a tag ends the match) or transfer (a tag swaps the roles); by default as in
-    rules.json."""
+    """seek (a tag ends the match), transfer (a tag swaps the roles) or hide (the seeker starts
+    with closed eyes); by default as in rules.json."""
     rules_file: Annotated[Path | None, optional("FILE")] = None
     """A rules file to use instead of the game's own."""
     seed: int = 0

@@ -48,7 +48,7 @@ class LiveCommand:
     layout: Annotated[str | None, optional("LAYOUT")] = None
     """As in `estragon train tag`."""
     rules: Annotated[str | None, optional("NAME")] = None
-    """seek or transfer; by default as in rules.json."""
+    """seek, transfer or hide; by default as in rules.json."""
     rewards: Annotated[str | None, optional("NAME")] = None
     """A reward profile of rules.json: default or classic; by default as in rules.json."""
     seed: int = 0

@@ -18,7 +18,7 @@ class ParityCommand:
     layout: Annotated[str | None, optional("LAYOUT")] = None
     """A layout, or several separated by commas; by default as in rules.json."""
     rules: Annotated[str | None, optional("NAME")] = None
-    """seek or transfer; by default as in rules.json."""
+    """seek, transfer or hide; by default as in rules.json."""
     rewards: Annotated[str | None, optional("NAME")] = None
     """A reward profile; by default as in rules.json."""
     seed: int = 0

@@ -36,8 +36,8 @@ class TrainTagCommand:
     """league (past selves and bots; only with --role both), bot:NAME, or a policy file; by default
     league with --role both, otherwise a bot."""
     rules: Annotated[str | None, optional("NAME")] = None
-    """seek (a tag ends the match) or transfer (a tag swaps the roles); by default as in
-    rules.json."""
+    """seek (a tag ends the match), transfer (a tag swaps the roles) or hide (the seeker starts
+    with closed eyes); by default as in rules.json."""
     rules_file: Annotated[Path | None, optional("FILE")] = None
     """A rules file to use instead of the game's own."""
     rewards: Annotated[str | None, optional("NAME")] = None

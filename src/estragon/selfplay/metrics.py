@@ -146,9 +146,20 @@ class MetricsTable:
             header, *lines = self.path.read_bytes().splitlines(keepends=True)
         except (OSError, ValueError) as error:
             raise UserError(f"cannot resume {self.path}: {error}") from error
-        if header != self._header or len(lines) < rows:
+        old = header.decode(errors="replace").strip().split(",")
+        missing = [name for name in self._columns if name not in old]
+        older = [name for name in self._columns if name in old] == old and all(
+            "_term_" in name for name in missing
+        )
+        if not older or len(lines) < rows:
             raise UserError(f"{self.path} does not belong to the checkpoint beside it")
-        self._write(self.path, header + b"".join(lines[:rows]))
+        if missing:  # a run older than a reward term lacks its columns
+            cells = csv.reader(line.decode() for line in lines[:rows])
+            self._new.clear()
+            for row in cells:
+                self.add(dict(zip(old, row, strict=True)))
+            lines = [line.encode() for line in self._new]
+        self._write(self.path, self._header + b"".join(lines[:rows]))
         self._rows = rows
         self._new.clear()
 

@@ -103,9 +103,11 @@ class EpisodeCounter:
     def restore(self, saved: dict[str, np.ndarray]) -> None:
         """Load what `save` gave."""
         for name, own in self._running.items():
-            if saved[name].shape != own.shape:
+            shape, last = saved[name].shape, saved[name].shape[-1]
+            if shape[:2] != own.shape[:2] or last > own.shape[-1]:
                 raise UserError("saved episode counts: made with another number of arenas")
-            own[...] = saved[name]
+            own[...] = 0.0
+            own[..., :last] = saved[name]  # a run older than a reward term lacks it
 
 
 def _stats(numbers: np.ndarray) -> EpisodeStats:

@@ -10,7 +10,13 @@ from estragon.support.errors import UserError
 from estragon.support.parallel import available_cores, parallel_for
 from estragon.tag.compile import inlined, kernel
 from estragon.tag.layout import Layout, load_layouts
-from estragon.tag.physics import command_of, distance_between, gap_square, move_agent
+from estragon.tag.physics import (
+    command_of,
+    distance_between,
+    gap_square,
+    move_agent,
+    no_command,
+)
 from estragon.tag.rewards import reward_terms
 from estragon.tag.rules import (
     ACTION_SIZE,
@@ -33,7 +39,7 @@ from estragon.tag.state import (
     pack_layouts,
 )
 from estragon.tag.threefry import FACING, LAYOUT, SPAWN, uniform_pair
-from estragon.tag.vision import cast_fan, sees, write_head, write_rays
+from estragon.tag.vision import cast_fan, close_eyes, sees, write_head, write_rays
 
 SEEDS = 2**32
 FIRST_TRIES, SECOND_TRIES, FACING_TRIES = 16, 64, 32
@@ -309,7 +315,8 @@ def spawn(arenas: Any, agents: Any, a: int, game: Game) -> None:
         agent.forward_x, agent.forward_z = 0.0, 1.0
         agent.seen_x = agent.seen_y = agent.seen_z = 0.0
         agent.seen_tick = -1
-        agent.immune_ticks = agent.it_ticks = 0
+        agent.immune_ticks = game.constants.head_start_ticks
+        agent.it_ticks = 0
         agent.on_floor = 1
         for attempt in range(FACING_TRIES):
             draw = i * FACING_TRIES + attempt
@@ -374,6 +381,13 @@ def decide(
     layout, count = arena.layout, packed.counts[arena.layout]
     acted_as_seeker = arena.seeker
     command_one, command_two = command_of(actions[a, 0], c), command_of(actions[a, 1], c)
+    sight = 1 if agents[a, acted_as_seeker].seen_tick == arena.tick else -1
+    if arena.tick < c.head_start_ticks:
+        sight = 0
+        if acted_as_seeker == 0:
+            command_one = no_command()
+        else:
+            command_two = no_command()
     before = distance_between(one, two)
     tags_one, tags_two, near_jumps = 0, 0, 0
     end, winner = GOING_ON, NOBODY
@@ -398,6 +412,7 @@ def decide(
             progress,
             tags_one - tags_two if i == 0 else tags_two - tags_one,
             near_jumps,
+            sight,
             0 if end != TIMED_OUT or winner == NOBODY else (1 if winner == i else -1),
             terms[i],
             w,
@@ -450,8 +465,14 @@ def observe(
     for i in range(2):
         agent, other = agents[a, i], agents[a, 1 - i]
         out = observations[a, i]
-        cast_fan(agent, other, game.fan, packed.boxes, layout, count, scratch, c)
-        visible = write_rays(scratch, out, c) or sees(agent, other, packed.boxes, layout, count, c)
+        if i == arena.seeker and arena.tick < c.head_start_ticks:
+            close_eyes(scratch)
+            visible = write_rays(scratch, out, c)
+        else:
+            cast_fan(agent, other, game.fan, packed.boxes, layout, count, scratch, c)
+            visible = write_rays(scratch, out, c) or sees(
+                agent, other, packed.boxes, layout, count, c
+            )
         if visible:
             agent.seen_x, agent.seen_y, agent.seen_z = other.x, other.y, other.z
             agent.seen_tick = arena.tick

@@ -58,7 +58,7 @@ class Bot:
             compass=np.array([[cosine(a) for a in turns], [sine(a) for a in turns]]),
             c=constants_of(rules),
             acceleration=rules.agent.acceleration_mps2,
-            limit_sec=rules.episode.time_limit_sec,
+            limit_sec=rules.limit_sec,
         )
 
     def act(self, observations: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ class TagVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             opponent: bot:NAME, a policy file, or anything with `act`; by default the bot for the
                 other role.
             layout: boxes, as `estragon.tag.layout.load_layouts` reads them.
-            rules: seek or transfer.
+            rules: seek, transfer or hide.
             rewards: the reward profile.
             threads: threads to play on; None for all cores.
         """

@@ -42,6 +42,12 @@ def command_of(action: np.ndarray, c: Constants) -> Command:
 
 
 @inlined
+def no_command() -> Command:
+    """Stand still."""
+    return Command(0.0, 0.0, 0.0, 0.0, False, False)
+
+
+@inlined
 def _part(value: float) -> float:
     if value > 1.0:
         return 1.0

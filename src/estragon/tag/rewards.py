@@ -17,6 +17,7 @@ def reward_terms(
     progress: float,
     tags: int,
     near_jumps: int,
+    sight: int,
     verdict: int,
     terms: np.ndarray,
     w: Any,
@@ -30,6 +31,8 @@ def reward_terms(
         progress: by how many metres the two came closer.
         tags: how often it tagged the other, less how often it was tagged.
         near_jumps: how often the seeker jumped near the hider.
+        sight: 1 or -1 where the seeker saw the hider when the decision began or did not, 0 where
+            its eyes were closed.
         verdict: 1 or -1 where the time ran out and it won or lost, else 0.
         terms: (terms,) float64 to fill.
     """
@@ -50,3 +53,4 @@ def reward_terms(
     if w.speed_bonus > 0.0:
         x, z = agent.velocity_x, agent.velocity_z
         terms[TERM.speed] = w.speed_bonus * (math.sqrt(x * x + z * z) / c.speed)
+    terms[TERM.sight] = w.sight_bonus * (sight if is_seeker else -sight)

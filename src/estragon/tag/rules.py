@@ -99,10 +99,14 @@ class Episode(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RuleSet(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a tag does: end the match, or hand over the role."""
+    """What a tag does: end the match, or hand over the role; and how a match begins."""
 
     tag_ends_episode: bool
     immunity_sec: NotNegative
+    head_start_sec: NotNegative = 0.0
+    """For this long the seeker neither moves nor sees, and nobody can be tagged."""
+    rewards: str = ""
+    """The reward profile that comes with the rule set when it is chosen by name."""
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True):
@@ -133,13 +137,24 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def reward_weights(self) -> Any:
-        """The reward profile in force, as Weights."""
-        return Weights(**self.reward_profiles[self.rewards])
+        """The reward profile in force, as Weights; one saved before a term existed lacks it."""
+        return Weights(**_complete(self.reward_profiles[self.rewards], _GAME.reward_terms))
 
     @property
     def limit_ticks(self) -> int:
-        """Ticks in an episode that nobody ends early."""
-        return int(self.episode.time_limit_sec * self.physics.ticks_per_second + 0.5)
+        """Ticks in an episode that nobody ends early, with the head start."""
+        ticks = int(self.episode.time_limit_sec * self.physics.ticks_per_second + 0.5)
+        return ticks + self.head_start_ticks
+
+    @property
+    def limit_sec(self) -> float:
+        """Seconds in such an episode."""
+        return self.rule_set.head_start_sec + self.episode.time_limit_sec
+
+    @property
+    def head_start_ticks(self) -> int:
+        """Ticks in which the seeker's eyes are closed."""
+        return int(self.rule_set.head_start_sec * self.physics.ticks_per_second + 0.5)
 
     @property
     def immunity_ticks(self) -> int:
@@ -153,9 +168,11 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def digest(self) -> str:
-        """Sixteen digits that change whenever a number of the game does."""
+        """Sixteen digits that change whenever a number of the game in force does."""
         numbers = msgspec.to_builtins(self)
-        del numbers["reward_terms"]  # the profiles have every weight
+        del numbers["reward_terms"]  # the profile has every weight
+        numbers["rule_sets"] = numbers["rule_sets"][self.rules]
+        numbers["reward_profiles"] = numbers["reward_profiles"][self.rewards]
         return hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()[:16]
 
     def field(self, name: str) -> slice:
@@ -188,15 +205,18 @@ def load_rules(
     Args:
         path: the file; None for `godot/tag/rules.json`.
         rules: a rule set to use instead of the file's choice.
-        rewards: a reward profile to use instead of the file's choice.
+        rewards: a reward profile to use instead of the file's choice, or of the one that comes
+            with a rule set chosen here.
     """
     path = path or paths.rules_file()
     loaded = read_json(path, Rules)
     try:
+        chosen = _known("rules", rules or loaded.rules, loaded.rule_sets)
+        rewards = rewards or (loaded.rule_sets[chosen].rewards if rules else "") or loaded.rewards
         loaded = msgspec.structs.replace(
             loaded,
-            rules=_known("rules", rules or loaded.rules, loaded.rule_sets),
-            rewards=_known("rewards", rewards or loaded.rewards, loaded.reward_profiles),
+            rules=chosen,
+            rewards=_known("rewards", rewards, loaded.reward_profiles),
             reward_profiles={
                 name: _all_weights(f"reward_profiles.{name}", profile, loaded.reward_terms)
                 for name, profile in loaded.reward_profiles.items()
@@ -219,7 +239,7 @@ def _check(rules: Rules) -> None:
     size = sum(size for _, size in expected)
     if rules.observation.size != size:
         raise ValueError(f"observation.size: the layout adds up to {size}")
-    if rules.limit_ticks < rules.episode.step_tick_interval:
+    if rules.limit_ticks - rules.head_start_ticks < rules.episode.step_tick_interval:
         raise ValueError("episode.time_limit_sec: shorter than one decision")
     inside = min(rules.arena.width_m, rules.arena.depth_m) - 2.0 * rules.physics.skin_m
     if rules.agent.size_m >= inside:
@@ -239,8 +259,10 @@ def _all_weights(
     key: str, profile: dict[str, float], terms: dict[str, dict[str, WeightBounds]]
 ) -> dict[str, float]:
     """Every weight of a profile, in the table's order, each within its bounds."""
-    if [*terms] != [*TERMS] or [*_weights(terms)] != [*Weights._fields]:
+    known, weights = [*TERMS], [*Weights._fields]  # a file older than a term lacks it
+    if [*terms] != known[: len(terms)] or [*_weights(terms)] != weights[: len(_weights(terms))]:
         raise ValueError(f"reward_terms: expected the terms and weights of {paths.rules_file()}")
+    terms = _GAME.reward_terms | terms
     table = _weights(terms)
     for name, value in profile.items():
         if name not in table:
@@ -248,7 +270,13 @@ def _all_weights(
         _, least, most = table[name]
         if not least <= value <= most:
             raise ValueError(f"{key}.{name}: expected {least:g} to {most:g}, got {value:g}")
-    return {name: profile.get(name, usual) for name, (usual, _, _) in table.items()}
+    return _complete(profile, terms)
+
+
+def _complete(
+    profile: dict[str, float], terms: dict[str, dict[str, WeightBounds]]
+) -> dict[str, float]:
+    return {name: profile.get(name, usual) for name, (usual, _, _) in _weights(terms).items()}
 
 
 def _weights(terms: dict[str, dict[str, WeightBounds]]) -> dict[str, WeightBounds]:

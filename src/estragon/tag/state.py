@@ -64,6 +64,7 @@ class Constants(NamedTuple):
     limit_ticks: int
     decision_ticks: int
     immunity_ticks: int
+    head_start_ticks: int
     tag_ends_episode: bool
 
 
@@ -116,6 +117,7 @@ def constants_of(rules: Rules) -> Constants:
         limit_ticks=rules.limit_ticks,
         decision_ticks=rules.episode.step_tick_interval,
         immunity_ticks=rules.immunity_ticks,
+        head_start_ticks=rules.head_start_ticks,
         tag_ends_episode=rules.rule_set.tag_ends_episode,
     )
 

@@ -120,6 +120,13 @@ def cast_fan(
 
 
 @inlined
+def close_eyes(scratch: np.ndarray) -> None:
+    """Let every ray of the fan meet nothing."""
+    for ray in range(scratch.shape[1]):
+        scratch[WALL, ray] = scratch[BODY, ray] = math.inf
+
+
+@inlined
 def sees(agent: Any, other: Any, boxes: np.ndarray, layout: int, count: int, c: Constants) -> bool:
     """Whether the opponent's centre is in the cone, in range, and not behind a box."""
     x, y, z = agent.x, agent.y + c.eye_height, agent.z

@@ -31,6 +31,7 @@ class Constants:
     step_tick_interval: int
     limit_ticks: int
     immunity_ticks: int
+    head_start_ticks: int
     tag_ends_episode: bool
     tag_reach: float
     spawn_separation: float
@@ -47,6 +48,7 @@ def derive_constants(rules_json: dict[str, Any]) -> Constants:
     episode, scales = rules_json["episode"], rules_json["observation"]
     rule_set = rules_json["rule_sets"][rules_json["rules"]]
     ticks_per_second = physics["ticks_per_second"]
+    head_start_ticks = rounded(rule_set["head_start_sec"] * ticks_per_second)
     tick_sec = 1 / ticks_per_second
     fall_per_tick = physics["gravity_mps2"] * tick_sec
     half = body["size_m"] * 0.5
@@ -74,7 +76,8 @@ def derive_constants(rules_json: dict[str, Any]) -> Constants:
         stop_z=wall_z - half - skin,
         stop_floor=half + skin,
         step_tick_interval=int(episode["step_tick_interval"]),
-        limit_ticks=rounded(episode["time_limit_sec"] * ticks_per_second),
+        limit_ticks=rounded(episode["time_limit_sec"] * ticks_per_second) + head_start_ticks,
+        head_start_ticks=head_start_ticks,
         immunity_ticks=rounded(rule_set["immunity_sec"] * ticks_per_second),
         tag_ends_episode=bool(rule_set["tag_ends_episode"]),
         tag_reach=float(episode["tag_reach_m"]),

@@ -31,6 +31,7 @@ class Tally:
 
     tags: list[int] = field(default_factory=lambda: [0, 0])
     near_jumps: list[int] = field(default_factory=lambda: [0, 0])
+    sight: int = 0
 
 
 class ReferenceMatch:
@@ -72,9 +73,12 @@ class ReferenceMatch:
         self.tick = 0
         self.seeker = self.first_seeker
         self.agents: list[Agent] = []
+        self.sees = [False, False]
         for i, (x, z) in enumerate(self._draw_places()):
             forward_x, forward_z = self._draw_facing(i)
-            self.agents.append(Agent(x, self.constants.stop_floor, z, forward_x, forward_z))
+            agent = Agent(x, self.constants.stop_floor, z, forward_x, forward_z)
+            agent.immune_ticks = self.constants.head_start_ticks
+            self.agents.append(agent)
         self.terms: list[list[float]] = [[], []]
         self.rewards: list[float] = [0.0, 0.0]
 
@@ -132,10 +136,13 @@ class ReferenceMatch:
 
     def decide(self, actions: list[list[float]]) -> tuple[int, int]:
         """Play one decision of both agents: how the episode ended, if it did, and who won."""
-        commands = [read_command(action, self.constants) for action in actions]
         seeker = self.seeker
+        closed = self._eyes_closed()
+        if closed:
+            actions = [[0.0, 0.0, 0.0] if i == seeker else actions[i] for i in (0, 1)]
+        commands = [read_command(action, self.constants) for action in actions]
+        tally = Tally(sight=0 if closed else 1 if self.sees[seeker] else -1)
         before = distance_between(*self.agents)
-        tally = Tally()
         end, winner = GOING_ON, NOBODY
         for _ in range(self.constants.step_tick_interval):
             end, winner = self._play_tick(commands, tally)
@@ -213,6 +220,7 @@ class ReferenceMatch:
             profile["jump_near_bonus"] * tally.near_jumps[i] if seeks else 0.0,
             -profile["wall_penalty"] if room < profile["wall_near_m"] else 0.0,
             profile["speed_bonus"] * (math.sqrt(vx * vx + vz * vz) / stops.speed),
+            profile["sight_bonus"] * (tally.sight if seeks else -tally.sight),
         ]
 
     def _total(self, terms: list[float]) -> float:
@@ -231,12 +239,19 @@ class ReferenceMatch:
     def _sense(self, i: int) -> list[float]:
         agent, opponent = self.agents[i], self.agents[1 - i]
         eye = (agent.x, agent.y + self.constants.eye_height, agent.z)
-        rays, shown = look_around(agent, opponent, eye, self.boxes, self.fan, self.constants)
-        visible = shown or aimed_ray_sees(agent, opponent, eye, self.boxes, self.constants)
+        if i == self.seeker and self._eyes_closed():
+            rays, visible = [1.0, 0.0, 0.0] * len(self.fan), False
+        else:
+            rays, shown = look_around(agent, opponent, eye, self.boxes, self.fan, self.constants)
+            visible = shown or aimed_ray_sees(agent, opponent, eye, self.boxes, self.constants)
+        self.sees[i] = visible
         if visible:
             agent.seen_x, agent.seen_y, agent.seen_z = opponent.place()
             agent.seen_tick = self.tick
         return singles([*self._own_numbers(i), float(visible), *self._memory(agent), *rays])
+
+    def _eyes_closed(self) -> bool:
+        return self.tick < self.constants.head_start_ticks
 
     def _own_numbers(self, i: int) -> list[float]:
         agent, seeks = self.agents[i], i == self.seeker

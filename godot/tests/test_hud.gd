@@ -37,6 +37,19 @@ func test_time_title_players_and_roles_are_told() -> void:
 	check(not _label("Title").visible, "a title that is empty")
 
 
+func test_the_head_start_is_counted_down_before_the_clock_runs() -> void:
+	_start(["--seeker=bot:chaser", "--hider=bot:evader", "--play=nobody", "--rules=hide"])
+	_game.arenas[0].game.tick = 60
+	await frames(2)
+	check(_label("EyesClosed").visible, "closed eyes")
+	check_equal(_label("EyesClosed").text, "eyes closed  1.0", "the countdown")
+	check_equal(_label("Clock").text, "10.0", "time left in the head start")
+	_game.arenas[0].game.tick = 660
+	await frames(2)
+	check(not _label("EyesClosed").visible, "closed eyes after the head start")
+	check_equal(_label("Clock").text, "1.0", "time left")
+
+
 func test_a_person_keeps_a_place_when_roles_change() -> void:
 	_start(["--play=seeker", "--rules=transfer"])
 	await frames(2)

@@ -20,7 +20,7 @@ func _exit_tree() -> void:
 
 
 func test_a_logged_tick_is_shown_to_the_bit() -> void:
-	for rule_set: String in ["seek", "transfer"]:
+	for rule_set: String in ["seek", "transfer", "hide"]:
 		var replay: TagReplay = await _open(_log("match.jsonl", 3, rule_set))
 		var game: TagMatch = replay.arenas[0].game
 		for tick: int in _logged:

@@ -42,7 +42,7 @@ func test_the_exports_are_the_documented_ones() -> void:
 func test_the_inspector_shows_the_profile_in_force() -> void:
 	check_equal(_env.rewards, "default", "profile")
 	check_equal(_property("rewards").hint, PROPERTY_HINT_ENUM, "a list to choose from")
-	check_equal(_property("rewards").hint_string, "default,classic", "profiles")
+	check_equal(_property("rewards").hint_string, "default,classic,hide", "profiles")
 	for profile: String in ["default", "classic"]:
 		_env.rewards = profile
 		var weights: Dictionary[String, float] = TagRules.read("", profile).weights
@@ -140,7 +140,8 @@ func test_an_edit_in_a_running_game_counts_at_once() -> void:
 
 func test_an_unknown_profile_is_refused() -> void:
 	_env.rewards = "generous"
-	var problem: String = "RLEnv.rewards: no reward profile 'generous'; there are default, classic"
+	var known: String = "default, classic, hide"
+	var problem: String = "RLEnv.rewards: no reward profile 'generous'; there are " + known
 	check_equal(_prepare({}), problem, "problem")
 
 

@@ -2,7 +2,13 @@ extends TagTest
 ## The game's numbers: what is read, what is derived, and what a wrong name is answered with.
 
 const LAYOUTS: Dictionary[String, int] = {
-	"colonnade": 16, "playground": 5, "central_cross": 4, "four_corners": 4, "empty": 0
+	"colonnade": 16,
+	"playground": 5,
+	"central_cross": 4,
+	"four_corners": 4,
+	"empty": 0,
+	"rooms": 20,
+	"house": 16,
 }
 
 
@@ -64,10 +70,14 @@ func test_rule_sets_and_reward_profiles_by_name() -> void:
 	check_equal(rules.immunity_ticks, 90, "immunity")
 	check_equal(rules.weights.timeout_hider_bonus, 6.0, "a number of the profile")
 	check_equal(TagRules.read("seek").immunity_ticks, 0, "immunity under seek")
+	rules = TagRules.read("hide")
+	check_equal([rules.head_start_ticks, rules.limit_ticks], [120, 720], "the head start")
+	check_equal(rules.reward_profile, "hide", "the rewards that come with it")
+	check_equal(TagRules.read("hide", "classic").reward_profile, "classic", "others by name")
 
 
 func test_unknown_names_are_answered_with_the_known_ones() -> void:
-	check_says(TagRules.read("hide").error, ["'hide'", "seek, transfer"])
+	check_says(TagRules.read("hopscotch").error, ["'hopscotch'", "seek, transfer, hide"])
 	check_says(TagRules.read("", "rich").error, ["'rich'", "default, classic"])
 	allow_error("Parse JSON failed")
 	check_says(TagRules.read("", "", "res://tag/none.json").error, ["res://tag/none.json"])

@@ -23,6 +23,7 @@ KEYS = {
     "seeker_win_rate",
     "ci95",
     "mean_seconds",
+    "out_of_sight",
 }
 
 

@@ -15,6 +15,7 @@ var _score: Array[int] = [0, 0]
 
 @onready var _clock: Label = $Clock
 @onready var _time_left: ColorRect = $Clock/Left
+@onready var _eyes_closed: Label = $EyesClosed
 @onready var _title: Label = $Title
 @onready var _note: Label = $Note
 @onready var _keys: Label = $Keys
@@ -80,9 +81,12 @@ func _show_time(game: TagMatch) -> void:
 	var moment: float = _stage.moment()
 	if game.end != TagMatch.End.GOING_ON:
 		moment = float(game.tick) / _stage.rules.ticks_per_second
-	var left: float = maxf(_stage.rules.time_limit_sec - moment, 0.0)
+	var rules: TagRules = _stage.rules
+	_eyes_closed.visible = game.eyes_closed()
+	_eyes_closed.text = "eyes closed  %.1f" % maxf(rules.head_start_sec - moment, 0.0)
+	var left: float = clampf(rules.limit_sec - moment, 0.0, rules.time_limit_sec)
 	_clock.text = "%.1f" % left
-	_time_left.scale.x = left / _stage.rules.time_limit_sec
+	_time_left.scale.x = left / rules.time_limit_sec
 
 
 ## Roles have players; a person stays the same agent when the roles change.

@@ -76,7 +76,8 @@ class EvalTagCommand:
         print(
             f"{self.seeker} tags {self.hider} in {result['seeker_win_rate']:.1%} of "
             f"{self.episodes} matches (95% interval {low:.1%} to {high:.1%}); "
-            f"a match lasts {result['mean_seconds']:.2f} s on average "
+            f"a match lasts {result['mean_seconds']:.2f} s on average, "
+            f"the hider is out of sight for {result['out_of_sight']:.0%} of the search "
             f"[{result['layout']}, {result['rules']}, seed {self.seed}]"
         )
         if self.json_file is not None:

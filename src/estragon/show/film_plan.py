@@ -141,7 +141,7 @@ def plan_scene(
         chosen=chosen_text(choice, rules),
         shot=shot._replace(times=match_times(end_sec, tag_sec, fps)),
         end_sec=end_sec,
-        limit_sec=match.start.time_limit_sec,
+        limit_sec=match.game_rules().limit_sec,
         tag_sec=tag_sec,
         verdict=verdict_of(match, rules),
         winner=winner,

@@ -267,7 +267,7 @@ def _write_caption(frame: Image.Image, match: Trajectory, second: float, title: 
     end = float(match.seconds[-1])
     width, height = frame.size
     write_text(frame, (EDGE, 45), title, 26, INK, weight=0.5, max_width=width - 2 * EDGE)
-    left = max(0.0, match.start.time_limit_sec - min(second, end))
+    left = max(0.0, match.game_rules().limit_sec - min(second, end))
     write_text(frame, (width - EDGE, height - 24), f"{left:.1f} s left", 18, INK, anchor="rs")
     if second >= end:
         max_width = width - 2 * EDGE - 130

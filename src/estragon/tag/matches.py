@@ -15,7 +15,7 @@ from estragon.tag.bots import Bot
 from estragon.tag.godot_arenas import GodotArenas
 from estragon.tag.layout import Layout, load_layouts
 from estragon.tag.policy_files import load_policy
-from estragon.tag.rules import GOING_ON, Role, Rules
+from estragon.tag.rules import GOING_ON, OBS, Role, Rules
 
 BATCH = 1024
 """Matches the embedded engine plays side by side."""
@@ -107,6 +107,9 @@ class Outcomes(NamedTuple):
     """(matches,) int64: how long each lasted."""
     rewards: np.ndarray
     """(matches, 2) float64: what each agent earned in all, the one that began as seeker first."""
+    out_of_sight: np.ndarray
+    """(matches,) float64: share of the decisions after the head start that began without the
+    seeker seeing the hider."""
 
 
 def play_matches(
@@ -181,10 +184,16 @@ def _play(
     winners = np.full(arenas.count, -1, dtype=np.int8)
     ticks = np.zeros(arenas.count, dtype=np.int64)
     rewards = np.zeros((arenas.count, 2))
+    unseen, looked = np.zeros((2, arenas.count))
+    tick = 0
     playing = np.arange(arenas.count) < wanted
     actions = np.zeros((arenas.count, 2, 3), dtype=np.float32)
     while playing.any():
         is_seeker = arenas.is_seeker
+        if tick >= arenas.rules.head_start_ticks:
+            looked += playing
+            unseen += playing & (observations[is_seeker, OBS.opponent_visible] == 0.0)
+        tick += arenas.rules.episode.step_tick_interval
         for agent, (seeker, hider) in enumerate(teams):
             for player, rows in ((seeker, is_seeker[:, agent]), (hider, ~is_seeker[:, agent])):
                 if rows.any():
@@ -198,7 +207,8 @@ def _play(
         winners[over] = results.winners[over]
         ticks[over] = results.ticks[over]
         playing &= ~over
-    return Outcomes(winners[:wanted], ticks[:wanted], rewards[:wanted])
+    share = unseen / np.maximum(looked, 1.0)
+    return Outcomes(winners[:wanted], ticks[:wanted], rewards[:wanted], share[:wanted])
 
 
 def evaluate(
@@ -225,6 +235,7 @@ def evaluate(
         outcomes = play_batches(arenas, *players, episodes, tell, watcher)
     # a draw, possible under transfer rules only, is half a win for each
     rate = float(np.mean((outcomes.winners == 0) + 0.5 * (outcomes.winners < 0)))
+    searched = np.maximum(outcomes.ticks - rules.head_start_ticks, 1)
     return {
         "engine": engine,
         "seeker": seeker,
@@ -236,6 +247,7 @@ def evaluate(
         "seeker_win_rate": rate,
         "ci95": wilson_interval(rate, episodes),
         "mean_seconds": float(outcomes.ticks.mean()) / rules.physics.ticks_per_second,
+        "out_of_sight": float(np.average(outcomes.out_of_sight, weights=searched)),
     }
 
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from estragon.show.film import play_in_memory
 from estragon.show.frames import find_ffmpeg
 from estragon.show.top_down import Motion, motion_of
 from estragon.show.trajectory import Trajectory
+from estragon.show.trajectory_log import play_in_memory
 from estragon.tag.bots import Bot
 from estragon.tag.layout import Layout, load_layout
 from estragon.tag.rules import Rules, load_rules

@@ -9,9 +9,9 @@ from estragon.show.film import (
     events_of,
     find_match,
     gaps_m,
-    play_in_memory,
 )
 from estragon.show.trajectory import Trajectory
+from estragon.show.trajectory_log import play_in_memory
 from estragon.tag.bots import Bot
 from estragon.tag.matches import play_matches
 from estragon.tag.rules import Rules, load_rules

@@ -26,11 +26,8 @@ class Shape:
     """An area to fill with one colour, antialiased: drawn several times too large, then reduced.
 
     Coordinates are pixels of the image. Where parts of one `Shape` overlap, the last one counts, so
-    that a translucent line has no darker joints.
-
-    Args:
-        bounds: left, top, right and bottom of the area that may be touched.
-        samples: the factor of the supersampling.
+    that a translucent line has no darker joints. `bounds` are left, top, right and bottom of the
+    area that may be touched; `samples` is the factor of the supersampling.
     """
 
     def __init__(self, bounds: tuple[float, float, float, float], samples: int = 4) -> None:
@@ -88,13 +85,10 @@ class Shape:
         blur: float = 0.0,
         fade: Callable[[int, int, tuple[int, int]], Image.Image] | None = None,
     ) -> None:
-        """Paint the shape.
+        """Paint the shape on an RGB or RGBA image.
 
-        Args:
-            image: RGB or RGBA.
-            colour: anything Pillow understands.
-            blur: softens the edge, in pixels.
-            fade: returns for left, top and size an image ("L") that scales the opacity.
+        `blur` softens the edge by so many pixels; `fade` returns for left, top and size an image
+        ("L") that scales the opacity.
         """
         mask = self._large.reduce(self._samples)
         if blur:
@@ -115,9 +109,7 @@ class Shape:
         return x0, y0, max(x0, x1 - 1.0), max(y0, y1 - 1.0)
 
     def _scaled(self, points: np.ndarray) -> list[float]:
-        scaled = (points - (self._left, self._top)) * self._samples
-        flat: list[float] = scaled.ravel().tolist()
-        return flat
+        return list(((points - (self._left, self._top)) * self._samples).ravel())
 
 
 def blend(one: RGB, other: RGB, share: float) -> RGB:

@@ -46,14 +46,14 @@ from estragon.show.film_plan import (
 from estragon.show.film_renderers import Renderer, Shot, TopDownRenderer
 from estragon.show.frames import PARTIAL, QUALITIES, OnProgress, Quality, film_name
 from estragon.show.trajectory import Trajectory, encode_trajectory
-from estragon.show.trajectory_log import TrajectoryLog
+from estragon.show.trajectory_log import play_in_memory
 from estragon.show.trajectory_reader import read_trajectory
 from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.files import cannot_write, ensure_writable, locked, write_whole
 from estragon.support.progress import Progress
 from estragon.tag.layout import Layout
-from estragon.tag.matches import Player, load_player, play_matches
+from estragon.tag.matches import Player, load_player
 from estragon.tag.rules import ROLES, Role, Rules
 
 STAGES_SHOWN = 5
@@ -117,10 +117,10 @@ def _player(run: TagRun, task: Task, role: Role, stage: StageRecord, files: list
 
 
 def _run_facts(run: TagRun, task: Task, stages: Sequence[StageRecord]) -> RunFacts:
-    last = stages[-1].agent_steps
     strength = read_table(run.strength)
-    metrics = read_table(run.metrics) if last else None
     cross_play = read_cross_play(run.cross_play) if run.cross_play.exists() else None
+    pairings = {f"{role}_vs_{bot}": f"{role}_vs_{bot}_win_rate" for role, bot in PAIRINGS}
+    last = stages[-1].agent_steps
     place = _place_of(cross_play, last)
     return RunFacts(
         name=run.run_id,
@@ -129,12 +129,8 @@ def _run_facts(run: TagRun, task: Task, stages: Sequence[StageRecord]) -> RunFac
             StageFacts(
                 name=stage.name,
                 agent_steps=stage.agent_steps,
-                training_sec=_training_sec(metrics, stage.agent_steps),
-                win_rates=_finite(
-                    strength,
-                    stage.agent_steps,
-                    {f"{role}_vs_{bot}": f"{role}_vs_{bot}_win_rate" for role, bot in PAIRINGS},
-                ),
+                training_sec=_training_sec(run.metrics, stage.agent_steps),
+                win_rates=_finite(strength, stage.agent_steps, pairings),
                 elo=_elo(cross_play, strength, stage.agent_steps),
             )
             for stage in stages
@@ -146,9 +142,10 @@ def _run_facts(run: TagRun, task: Task, stages: Sequence[StageRecord]) -> RunFac
     )
 
 
-def _training_sec(metrics: Table | None, steps: int) -> float | None:
-    if metrics is None or not steps:
+def _training_sec(path: Path, steps: int) -> float | None:
+    if not steps:
         return None
+    metrics = read_table(path)
     rows = np.flatnonzero(metrics.column("agent_steps") == steps)
     rate = metrics.column("agent_steps_per_s")[rows]
     return float(steps / rate[0]) if len(rows) and rate[0] > 0.0 else None
@@ -218,33 +215,6 @@ def find_match(
     played = play_in_memory(seeker, hider, matches, rules=rules, layouts=layouts, seed=SEED)
     choice = choose_match(played)
     return choice, played[choice.number]
-
-
-def play_in_memory(
-    seeker: Player,
-    hider: Player,
-    count: int,
-    *,
-    rules: Rules,
-    layouts: Sequence[Layout],
-    seed: int,
-) -> list[Trajectory]:
-    """Matches number 0 to count - 1 of a seed, on the embedded engine."""
-    log = _MemoryLog(players={"seeker": seeker.name, "hider": hider.name}, most=count)
-    play_matches(seeker, hider, count, rules=rules, layouts=layouts, seed=seed, watcher=log)
-    return sorted(log.matches, key=lambda match: match.start.arena)
-
-
-class _MemoryLog(TrajectoryLog):
-    """A log that writes no files."""
-
-    def __init__(self, *, players: dict[Role, str], most: int) -> None:
-        super().__init__(Path(), engine="embedded", players=players, most=most)
-        self.matches: list[Trajectory] = []
-
-    def keep(self, trajectory: Trajectory) -> None:
-        """A match has ended."""
-        self.matches.append(trajectory)
 
 
 def choose_match(matches: Sequence[Trajectory]) -> MatchChoice:
@@ -343,18 +313,7 @@ def make_film(
     overwrite: bool = False,
     keep_frames: bool = False,
 ) -> Made:
-    """Make a film, or resume one that was interrupted.
-
-    Args:
-        run: what it shows.
-        output: the MP4; written whole, or not at all.
-        quality: its size and rate.
-        renderer: draws the matches.
-        folder: of the run; the work is done in a folder inside it.
-        progress: is told what happens.
-        overwrite: whether to replace an existing output.
-        keep_frames: whether the drawn frames stay when the film is finished.
-    """
+    """Make a film, or resume one that was interrupted, in a folder inside the run's `folder`."""
     _check_output(output, overwrite)
     ensure_writable(output)
     with _work_folder(folder, film_key(run, quality, renderer)) as work:

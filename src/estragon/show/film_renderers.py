@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -35,10 +35,7 @@ from estragon.show.trajectory_reader import read_trajectory
 from estragon.support.errors import UserError
 from estragon.support.files import cannot_write
 from estragon.support.parallel import available_cores
-from estragon.tag.layout import Layout
-from estragon.tag.rules import Rules
 
-RendererChoice = Literal["auto", "godot", "top-down"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -79,48 +76,13 @@ class Shot(NamedTuple):
         return read_frame(frame_path(self.folder, number))
 
 
-class Renderer(Protocol):
-    """Draws matches into frames; frames that exist are not drawn again."""
-
-    name: str
-
-    def fingerprint(self) -> str:
-        """Changes when its frames might."""
-        ...
-
-    def draw(self, shots: Sequence[Shot], quality: Quality, on_progress: OnProgress) -> None:
-        """Draw every frame that is missing."""
-        ...
-
-
-def choose_renderer(wanted: RendererChoice, say: Callable[[str], None]) -> Renderer:
-    """The renderer that was asked for, or else the best that works here."""
-    if wanted == "auto" and (obstacle := _why_not_godot()):
-        say(f"drawing from above, without Godot: {obstacle}")
-        wanted = "top-down"
-    return TopDownRenderer() if wanted == "top-down" else GodotRenderer()
-
-
-def _why_not_godot() -> str:
-    from estragon.godot.display import has_display, require_xvfb
-    from estragon.godot.find import find_godot
-
-    try:
-        find_godot()
-        if not has_display():
-            require_xvfb()
-    except UserError as error:
-        return str(error)
-    return ""
-
-
 class GodotRenderer:
     """The game as a player sees it; needs Godot, and a display or Xvfb."""
 
     name = "Godot"
 
     def fingerprint(self) -> str:
-        """Of the Godot project and of Godot."""
+        """Changes when its frames might."""
         return fingerprint()
 
     def draw(self, shots: Sequence[Shot], quality: Quality, on_progress: OnProgress) -> None:
@@ -139,15 +101,6 @@ class GodotRenderer:
                 hud=shot.title is not None,
                 on_progress=lambda done, _, ahead=ahead: on_progress(ahead + done, sum(missing)),  # type: ignore[misc]
             )
-
-
-class _Job(NamedTuple):
-    """What it takes to draw one match from above."""
-
-    folder: Path
-    motion: Motion
-    rules: Rules
-    layout: Layout
 
 
 class TopDownRenderer:
@@ -169,27 +122,46 @@ class TopDownRenderer:
         jobs = []
         for shot in shots:
             match = read_trajectory(shot.trajectory)
-            motion = motion_of(match, shot.times)
-            jobs.append(_Job(shot.folder, motion, match.game_rules(), match.layout))
-        with workers(_prepare, jobs, quality.size) as pool:
+            view = TopDown(match.game_rules(), match.layout, quality.size)
+            jobs.append((shot.folder, view, motion_of(match, shot.times)))
+        with workers(_prepare, jobs) as pool:
             for done, _ in enumerate(in_order(pool, _draw, missing), start=1):
                 on_progress(done, len(missing))
 
 
-_jobs: list[_Job]
-_views: list[TopDown]
+Renderer = GodotRenderer | TopDownRenderer
 
 
-def _prepare(jobs: list[_Job], size: tuple[int, int]) -> None:
-    global _jobs, _views  # noqa: PLW0603 - one per worker
+def choose_renderer(
+    wanted: Literal["auto", "godot", "top-down"], say: Callable[[str], None]
+) -> Renderer:
+    """The renderer that was asked for, or else the best that works here."""
+    from estragon.godot.display import has_display, require_xvfb
+    from estragon.godot.find import find_godot
+
+    if wanted == "auto":
+        try:
+            find_godot()
+            if not has_display():
+                require_xvfb()
+        except UserError as error:
+            say(f"drawing from above, without Godot: {error}")
+            wanted = "top-down"
+    return TopDownRenderer() if wanted == "top-down" else GodotRenderer()
+
+
+_jobs: list[tuple[Path, TopDown, Motion]]
+
+
+def _prepare(jobs: list[tuple[Path, TopDown, Motion]]) -> None:
+    global _jobs  # noqa: PLW0603 - one per worker
     _jobs = jobs
-    _views = [TopDown(job.rules, job.layout, size) for job in jobs]
 
 
 def _draw(frame: tuple[int, int]) -> None:
-    number, picture = frame
-    job = _jobs[number]
-    save_frame(_views[number].draw(job.motion, picture), frame_path(job.folder, picture))
+    job, number = frame
+    folder, view, motion = _jobs[job]
+    save_frame(view.draw(motion, number), frame_path(folder, number))
 
 
 def save_frame(image: Image.Image, path: Path) -> None:
@@ -235,16 +207,7 @@ def film_match(
     renderer: Renderer,
     on_progress: OnProgress = lambda *_: None,
 ) -> None:
-    """Write an MP4 of one logged match, at the game's own pace.
-
-    Args:
-        trajectory: the match's file.
-        path: the film; written whole, or not at all.
-        title: stands above the arena, or where Godot shows it.
-        fps: frames per second.
-        renderer: draws the frames.
-        on_progress: is told how many frames are drawn, and of how many.
-    """
+    """Write an MP4 of one logged match, at the game's own pace."""
     match = read_trajectory(trajectory)
     count = int(np.ceil((float(match.seconds[-1]) + HOLD_SEC) * fps)) + 1
     times = tuple(round(frame / fps, 6) for frame in range(count))

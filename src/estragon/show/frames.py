@@ -7,7 +7,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -98,8 +98,12 @@ def frames_in(folder: Path) -> list[Path]:
 def find_frames(folder: Path) -> list[Path]:
     """All frames of a folder; one that is missing, damaged or of another size is an error."""
     found = frames_in(folder)
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}; estragon record makes frames")
     if not found:
-        raise _no_frames(folder)
+        others = sorted(folder.glob("*.png"))
+        seen = f"; there are pictures of other names, such as {others[0].name}" if others else ""
+        raise UserError(f"{folder} has no frames (frame_000000.png and so on){seen}")
     for number, path in enumerate(found):
         if path != frame_path(folder, number):
             raise _missing_frame(frame_path(folder, number))
@@ -166,21 +170,22 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def remove_frames(folder: Path) -> None:
     """Remove frames and their manifest, and nothing else."""
-    _remove(folder, [*frames_in(folder), folder / MANIFEST])
+    remove_files([*frames_in(folder), folder / MANIFEST])
     remove_partial(folder)
 
 
 def remove_partial(folder: Path) -> None:
     """Remove the frames that a killed process was writing."""
-    _remove(folder, folder.glob(f"frame_*.png{PARTIAL}"))
+    remove_files(folder.glob(f"frame_*.png{PARTIAL}"))
 
 
-def _remove(folder: Path, paths: Iterator[Path] | list[Path]) -> None:
-    try:
-        for path in paths:
+def remove_files(files: Iterable[Path]) -> None:
+    """Remove those of the files that exist."""
+    for path in files:
+        try:
             path.unlink(missing_ok=True)
-    except OSError as error:
-        raise cannot_write(folder, error) from error
+        except OSError as error:
+            raise cannot_write(path, error) from error
 
 
 def _missing_frame(path: Path) -> UserError:
@@ -189,14 +194,6 @@ def _missing_frame(path: Path) -> UserError:
 
 def _damaged_frame(path: Path) -> UserError:
     return UserError(f"frame {path} is damaged: not a complete PNG; remove it and draw it again")
-
-
-def _no_frames(folder: Path) -> UserError:
-    if not folder.is_dir():
-        return UserError(f"there is no folder {folder}; estragon record makes frames")
-    others = sorted(folder.glob("*.png"))
-    seen = f"; there are pictures of other names, such as {others[0].name}" if others else ""
-    return UserError(f"{folder} has no frames (frame_000000.png and so on){seen}")
 
 
 def encode_frames(
@@ -216,16 +213,9 @@ def encode_frames(
 def mp4_writer(path: Path, size: tuple[int, int], fps: int) -> Iterator[Callable[[bytes], None]]:
     """Write an H.264 MP4 that plays everywhere, renamed into place when the `with` ends well.
 
+    It yields a function that appends one frame, given as the bytes of an RGB image with even sides.
     The same frames give the same bytes. `imageio_ffmpeg.write_frames` would not do: it drops
     ffmpeg's exit code and leaves its messages to the terminal.
-
-    Args:
-        path: the film.
-        size: width and height of every frame in pixels, both even.
-        fps: frames per second.
-
-    Yields:
-        A function that appends one frame, given as the bytes of an RGB image.
     """
     ensure_writable(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".mp4")

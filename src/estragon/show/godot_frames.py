@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,15 +25,16 @@ from estragon.show.frames import (
     frames_in,
     is_complete,
     read_manifest,
+    remove_files,
     remove_partial,
 )
 from estragon.show.trajectory import Trajectory
 from estragon.show.trajectory_reader import read_trajectory
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.support.files import cannot_write, ensure_writable, locked, write_json
+from estragon.support.files import ensure_writable, locked, write_json
 from estragon.support.parallel import available_cores
-from estragon.tag.rules import Role, load_rules
+from estragon.tag.rules import load_rules
 
 LOGS = "logs"
 """A folder beside the frames with Godot's logs, until all frames are drawn."""
@@ -60,7 +61,6 @@ def render_frames(
     fps: int = 60,
     times: Sequence[float] | None = None,
     title: str = "",
-    players: Mapping[Role, str] | None = None,
     hud: bool = True,
     workers: int | None = None,
     stall_sec: float = STALL_SEC,
@@ -71,21 +71,12 @@ def render_frames(
     The same arguments give the same pixels, in one go or after an interruption.
 
     Args:
-        trajectory: the match's file.
         folder: of the frames; one that holds other frames is refused.
-        size: width and height in pixels.
-        fps: frames per second.
         times: the second of the match that each frame shows, never decreasing; by default the
             whole match at its own pace, and a moment after it.
-        title: a headline.
-        players: names of the roles' players, if other than in the log.
         hud: whether clock, names and verdict are drawn, too.
         workers: processes that share the work; by default one per core.
         stall_sec: how long there may be no new frame before that is an error.
-        on_progress: is told how many frames exist, and of how many.
-
-    Returns:
-        The frames, in order.
     """
     match = read_trajectory(trajectory)
     seconds = frame_times(match, fps) if times is None else list(times)
@@ -95,7 +86,7 @@ def render_frames(
     if seconds[0] < 0.0 or any(after < before for before, after in pairwise(seconds)):
         raise UserError("times: expected seconds of a match that never decrease")
     project = import_project(paths.godot_project())
-    made_from = [fingerprint(), trajectory.read_bytes(), size, seconds, title, players, hud]
+    made_from = [fingerprint(), trajectory.read_bytes(), size, seconds, title, hud]
     digest = hashlib.sha256(repr(made_from).encode()).hexdigest()
     with (
         _claimed(folder.absolute(), {"made_from": digest, "size": list(size), "fps": fps}) as own,
@@ -106,17 +97,14 @@ def render_frames(
         words = [*window_arguments(project, size, fps), "res://scenes/Replay.tscn", "--"]
         words += [f"--replay={trajectory.absolute()}", f"--times={scratch}/times.json"]
         words += [f"--title={title}", f"--hud={int(hud)}", "--keep-frames=1"]
-        words += [f"--{role}-name={name}" for role, name in (players or {}).items()]
         words += [f"--frames-to={own}", f"--record-fps={fps}"]
+
+        def count() -> int:
+            return sum(frame.exists() for frame in frames)
+
         if missing := _remove_incomplete(frames, size):
             with _processes(words, own, size, _shares(missing, workers)) as processes:
-                _watch(
-                    processes,
-                    lambda: sum(frame.exists() for frame in frames),
-                    len(frames),
-                    on_progress,
-                    stall_sec,
-                )
+                _watch(processes, count, len(frames), on_progress, stall_sec)
         for frame in frames:
             check_frame(frame, size)
         shutil.rmtree(own / LOGS, ignore_errors=True)
@@ -138,34 +126,22 @@ def record_live(
 
     Args:
         folder: of the frames; there may be none in it yet.
-        size: width and height in pixels.
-        fps: frames per second of the game, at most as many as it has ticks.
-        seconds: of the game.
         options: the game's own, such as `--seeker=bot:chaser`.
         real_time: whether a person plays, so that the game runs no faster than the clock.
         stall_sec: how long there may be no new frame before that is an error.
-        on_progress: is told how many frames exist, and of how many.
-
-    Returns:
-        The frames, in order.
     """
     check_picture(size, fps)
     ticks = load_rules().physics.ticks_per_second
     if fps > ticks:
         raise UserError(f"fps: a game has {ticks} ticks a second to draw, got {fps}")
     total = max(1, round(seconds * fps))
-    words = window_arguments(
-        import_project(paths.godot_project()), size, None if real_time else fps
-    )
-    folder = folder.absolute()
+    project = import_project(paths.godot_project())
+    words = window_arguments(project, size, None if real_time else fps)
     manifest = {"made_from": "a game", "size": list(size), "fps": fps}
-    with _claimed(folder, manifest, resume=False) as own:
+    with _claimed(folder.absolute(), manifest, resume=False) as own:
         words += ["--", *options, f"--frames-to={own}", f"--record-fps={fps}"]
         words.append(f"--last-frame={total - 1}")
-        with (
-            display(*size) as env,
-            GodotProcess(words, folder=own / LOGS, env=env) as process,
-        ):
+        with display(*size) as env, GodotProcess(words, folder=own / LOGS, env=env) as process:
             _watch([process], lambda: len(frames_in(own)), total, on_progress, stall_sec)
         found = find_frames(own)
         check_frame(found[0], size)
@@ -279,11 +255,7 @@ def _claimed(folder: Path, manifest: dict[str, object], *, resume: bool = True) 
 def _remove_incomplete(frames: Sequence[Path], size: tuple[int, int]) -> list[int]:
     """The numbers of frames that are still to be drawn; damaged ones are removed."""
     missing = [number for number, frame in enumerate(frames) if not is_complete(frame, size)]
-    for number in missing:
-        try:
-            frames[number].unlink(missing_ok=True)
-        except OSError as error:
-            raise cannot_write(frames[number], error) from error
+    remove_files(frames[number] for number in missing)
     return missing
 
 

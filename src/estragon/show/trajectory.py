@@ -4,11 +4,10 @@ docs/trajectory_rendering.md describes the format. `trajectory_reader` reads a f
 `trajectory_log` writes one while a match is played.
 """
 
-import functools
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -26,37 +25,33 @@ NOBODY = -1
 Reason = Literal["tag", "timeout"]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 Tick = Annotated[int, Meta(ge=0, le=10**9)]
+Count = Annotated[int, Meta(ge=1, le=1000)]
 Metres = Annotated[float, Meta(ge=-1e6, le=1e6)]
 Seconds = Annotated[float, Meta(ge=-1e12, le=1e12)]
 RayType = Annotated[int, Meta(ge=0, le=2)]
 """0 nothing, 1 a wall or a box, 2 the other agent."""
 
 
-@functools.cache
-def _default_rules() -> Rules:
-    """The game's rules, for values that a log does not state."""
-    return load_rules()
-
-
-@functools.cache
-def _default_layout() -> "LoggedLayout":
-    layout = load_layout(_default_rules().layout, _default_rules())
-    return LoggedLayout(layout.boxes, layout.description, layout.name)
+_RULES = load_rules()
+"""For values that a log does not state."""
 
 
 class LoggedLayout(Layout, frozen=True, forbid_unknown_fields=False):
     """The boxes, as in a layout file, and the layout's name."""
+
+    @classmethod
+    def of(cls, layout: Layout) -> Self:
+        """What is logged of a layout."""
+        return cls(layout.boxes, layout.description, layout.name)
 
 
 class LoggedEyes(Struct, frozen=True):
     """The fan of rays."""
 
     rays: Annotated[int, Meta(ge=1, le=256)]
-    fan_deg: Annotated[float, Meta(gt=0.0, lt=180.0)] = field(
-        default_factory=lambda: _default_rules().eyes.cone_deg
-    )
-    range_m: Positive = field(default_factory=lambda: _default_rules().eyes.range_m)
-    height_m: Metres = field(default_factory=lambda: _default_rules().eyes.height_m)
+    fan_deg: Annotated[float, Meta(gt=0.0, lt=180.0)] = _RULES.eyes.cone_deg
+    range_m: Positive = _RULES.eyes.range_m
+    height_m: Metres = _RULES.eyes.height_m
 
 
 class EpisodeStart(Struct, frozen=True, kw_only=True, tag_field="type", tag="episode_start"):
@@ -69,20 +64,14 @@ class EpisodeStart(Struct, frozen=True, kw_only=True, tag_field="type", tag="epi
     engine: str = ""
     seed: int = 0
     rules: str = ""
-    layout: LoggedLayout = field(default_factory=_default_layout)
-    arena_size_m: tuple[Positive, Positive] = field(
-        default_factory=lambda: (_default_rules().arena.width_m, _default_rules().arena.depth_m)
+    layout: LoggedLayout = field(
+        default_factory=lambda: LoggedLayout.of(load_layout(_RULES.layout, _RULES))
     )
-    agent_size_m: Positive = field(default_factory=lambda: _default_rules().agent.size_m)
-    ticks_per_second: Annotated[int, Meta(ge=1, le=1000)] = field(
-        default_factory=lambda: _default_rules().physics.ticks_per_second
-    )
-    decision_ticks: Annotated[int, Meta(ge=1, le=1000)] = field(
-        default_factory=lambda: _default_rules().episode.step_tick_interval
-    )
-    time_limit_sec: Positive = field(
-        default_factory=lambda: _default_rules().episode.time_limit_sec
-    )
+    arena_size_m: tuple[Positive, Positive] = (_RULES.arena.width_m, _RULES.arena.depth_m)
+    agent_size_m: Positive = _RULES.agent.size_m
+    ticks_per_second: Count = _RULES.physics.ticks_per_second
+    decision_ticks: Count = _RULES.episode.step_tick_interval
+    time_limit_sec: Positive = _RULES.episode.time_limit_sec
     eyes: LoggedEyes | None = None
     agents: tuple[Name, Name] | None = None
     seeker: Name | None = None
@@ -225,7 +214,7 @@ class Trajectory(NamedTuple):
 
     def game_rules(self) -> Rules:
         """The game's rules with the settings of this match."""
-        rules, start = _default_rules(), self.start
+        rules, start = _RULES, self.start
         rays = self.ray_distances.shape[2] or rules.eyes.rays
         eyes = replace(rules.eyes, rays=rays)
         if (logged := start.eyes) is not None:
@@ -253,15 +242,9 @@ class Trajectory(NamedTuple):
 
 
 def write_trajectory(trajectory: Trajectory, folder: Path, stamp: str | None = None) -> Path:
-    """Write a match into a folder under a free name; returns the file.
-
-    Args:
-        trajectory: the match.
-        folder: created if it does not exist.
-        stamp: the time in the file's name; now, if not given.
-    """
+    """Write a match into a folder under a free name, with the time `stamp`; returns the file."""
     start = trajectory.start
-    stamp = time.strftime("%Y%m%d-%H%M%S") if stamp is None else stamp
+    stamp = stamp or time.strftime("%Y%m%d-%H%M%S")
     path = folder / f"ep_{stamp}_{start.arena:04d}_{start.episode:05d}.jsonl"
     return write_new(path, encode_trajectory(trajectory))
 

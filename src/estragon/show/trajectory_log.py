@@ -1,7 +1,7 @@
 """Logs matches of either engine: one file per match, written at its end."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,12 +19,21 @@ from estragon.show.trajectory import (
     Trajectory,
     write_trajectory,
 )
-from estragon.tag.arenas import Results
-from estragon.tag.layout import load_layouts
-from estragon.tag.matches import AnyArenas, EngineName, load_player, open_arenas, play_batches
+from estragon.tag.arenas import Arenas, Results
+from estragon.tag.layout import Layout, load_layouts
+from estragon.tag.matches import (
+    AnyArenas,
+    EngineName,
+    Player,
+    load_player,
+    open_arenas,
+    play_batches,
+)
 from estragon.tag.rules import GOING_ON, OBS, RAY_CHANNELS, TAGGED, Role, Rules
 from estragon.tag.state import vectors
 
+BATCH = 64
+"""Few enough rows that numpy multiplies them on one thread: more threads would mostly wait."""
 MAX_OVERLAP_M = 1e-6
 """An overlap above rounding; agents keep a millimetre from everything solid."""
 
@@ -41,22 +50,10 @@ class _Snapshot(NamedTuple):
 
 
 class TrajectoryLog:
-    """A watcher of matches that writes each to its own file.
-
-    Args:
-        folder: where the files go.
-        engine: which engine plays.
-        players: the name of each role's player.
-        most: how many matches are logged, the first ones.
-    """
+    """A watcher of matches that writes each of the first `most` to its own file in `folder`."""
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        engine: EngineName,
-        players: Mapping[Role, str],
-        most: int,
+        self, folder: Path, *, engine: EngineName, players: Mapping[Role, str], most: int
     ) -> None:
         self._folder, self._engine, self._most = folder, engine, most
         self._players = {str(role): name for role, name in players.items()}
@@ -98,12 +95,11 @@ class TrajectoryLog:
         layout = arenas.layouts[int(arenas.layout_index[row])]
         return EpisodeStart(
             format=FORMAT,
-            episode=0,
             arena=number,
             engine=self._engine,
             seed=arenas.seed,
             rules=rules.rules,
-            layout=LoggedLayout(layout.boxes, layout.description, layout.name),
+            layout=LoggedLayout.of(layout),
             arena_size_m=(rules.arena.width_m, rules.arena.depth_m),
             agent_size_m=rules.agent.size_m,
             ticks_per_second=rules.physics.ticks_per_second,
@@ -145,7 +141,6 @@ class TrajectoryLog:
 def _snapshot(
     arenas: AnyArenas, observations: np.ndarray, ticks: np.ndarray, watched: int
 ) -> _Snapshot:
-    """A copy of the state of the first arenas."""
     seen = observations[:watched]
     is_wall = seen[..., OBS.rays + 1 :: RAY_CHANNELS] > 0.5
     is_agent = seen[..., OBS.rays + 2 :: RAY_CHANNELS] > 0.5
@@ -236,3 +231,30 @@ def log_match(
     ) as arenas:
         play_batches(arenas, *players, 1, watcher=log)
     return log.written[0]
+
+
+class _MemoryLog(TrajectoryLog):
+    """A log that writes no files."""
+
+    def __init__(self, *, players: Mapping[Role, str], most: int) -> None:
+        super().__init__(Path(), engine="embedded", players=players, most=most)
+        self.matches: list[Trajectory] = []
+
+    def keep(self, trajectory: Trajectory) -> None:
+        self.matches.append(trajectory)
+
+
+def play_in_memory(
+    seeker: Player,
+    hider: Player,
+    count: int,
+    *,
+    rules: Rules,
+    layouts: Sequence[Layout],
+    seed: int,
+) -> list[Trajectory]:
+    """Matches number 0 to count - 1 of a seed, on the embedded engine."""
+    log = _MemoryLog(players={"seeker": seeker.name, "hider": hider.name}, most=count)
+    arenas = Arenas(min(BATCH, count), rules=rules, layout=layouts, seed=seed)
+    play_batches(arenas, seeker, hider, count, watcher=log)
+    return sorted(log.matches, key=lambda match: match.start.arena)

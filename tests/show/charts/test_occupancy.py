@@ -15,6 +15,7 @@ from estragon.show.charts.occupancy import (
     occupancy_of_run,
 )
 from estragon.show.trajectory import write_trajectory
+from estragon.show.trajectory_log import play_in_memory
 from estragon.support.errors import UserError
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
@@ -49,16 +50,23 @@ def seconds_in(places: Occupancy, role: int) -> float:
 def test_an_agent_covers_a_square_as_large_as_itself() -> None:
     arena = replace(RULES.arena, width_m=20.0, depth_m=10.0)
     places = Occupancy(replace(RULES, arena=arena))
-    places.matches = 2
-    places.add(SEEKER, np.array([3.0]), np.array([-2.0]), np.array([120]))
+    match = played(RULES)
+    for _ in range(2):
+        places.add(
+            match._replace(
+                ticks=np.array([0, 60]),
+                positions=np.array([[[3.0, 0.5, -2.0], [-9.0, 0.5, 4.0]]] * 2),
+                is_seeker=np.array([[True, False]] * 2),
+            )
+        )
     seconds = places.seconds(SEEKER)
     assert seconds.shape == (10 * CELLS_PER_M, 20 * CELLS_PER_M)
     rows, columns = np.nonzero(seconds)
     assert len(rows) == CELLS_PER_M**2
     assert (rows.mean() + 0.5) / CELLS_PER_M - 5.0 == pytest.approx(-2.0, abs=0.5 / CELLS_PER_M)
     assert (columns.mean() + 0.5) / CELLS_PER_M - 10.0 == pytest.approx(3.0, abs=0.5 / CELLS_PER_M)
-    assert seconds.max() == pytest.approx(1.0), "2 s in two matches"
-    assert not places.seconds(HIDER).any()
+    assert seconds.max() == pytest.approx(1.0), "1 s in each match"
+    assert not (seconds * places.seconds(HIDER)).any()
 
 
 def test_every_second_of_every_match_is_counted_for_both_roles() -> None:
@@ -66,10 +74,10 @@ def test_every_second_of_every_match_is_counted_for_both_roles() -> None:
     places = Occupancy(rules)
     bots = Bot("chaser", rules), Bot("evader", rules)
     layouts = [load_layout("playground", rules)]
-    outcomes = play_matches(
-        *bots, 40, rules=rules, layouts=layouts, seed=3, batch=16, watcher=places
-    )
-    assert places.matches == 40
+    for match in play_in_memory(*bots, 70, rules=rules, layouts=layouts, seed=3):
+        places.add(match)
+    outcomes = play_matches(*bots, 70, rules=rules, layouts=layouts, seed=3)
+    assert places.matches == 70
     lasted = float(outcomes.ticks.mean()) / rules.physics.ticks_per_second
     for role in (SEEKER, HIDER):
         assert seconds_in(places, role) == pytest.approx(lasted)

@@ -17,17 +17,13 @@ from estragon.show.trajectory_reader import read_trajectory
 from estragon.support.errors import UserError
 from estragon.tag.layout import Box, Layout, load_layouts
 from estragon.tag.policy_files import load_policy
-from estragon.tag.rules import GOING_ON, HIDER, ROLES, SEEKER, Role, Rules, load_rules
-from estragon.tag.state import vectors
+from estragon.tag.rules import HIDER, ROLES, SEEKER, Role, Rules, load_rules
 
 if TYPE_CHECKING:
-    from estragon.tag.arenas import Results
-    from estragon.tag.matches import AnyArenas, Player
+    from estragon.tag.matches import Player
 
 CELLS_PER_M = 4
 MATCHES, SEED = 256, 11
-BATCH = 64
-"""Few enough rows that numpy multiplies them on one thread: more threads would mostly wait."""
 STAND_INS: dict[Role, str] = {"seeker": "chaser", "hider": "evader"}
 """Bots for a role that did not learn."""
 PERCENTILE = 99.7
@@ -39,7 +35,7 @@ BOX, BOX_EDGE = "#8d8981", "#57544e"
 
 
 class Occupancy:
-    """Adds up where agents were; also a watcher of matches."""
+    """Adds up where agents were."""
 
     def __init__(self, rules: Rules) -> None:
         self.width_m, self.depth_m = rules.arena.width_m, rules.arena.depth_m
@@ -48,24 +44,17 @@ class Occupancy:
         self._tick_sec = 1.0 / rules.physics.ticks_per_second
         cells = (round(self.depth_m * CELLS_PER_M), round(self.width_m * CELLS_PER_M))
         self._seconds = np.zeros((len(ROLES), *cells))
-        self._ticks = np.zeros(0, dtype=np.int64)
 
-    def add(self, role: int, x: np.ndarray, z: np.ndarray, ticks: np.ndarray) -> None:
-        """An agent in this role was at each of these places for so many ticks."""
+    def add(self, match: Trajectory) -> None:
+        """Count a match: the ticks since the row before count where the agents are at a row."""
+        self.matches += 1
+        seconds = np.diff(match.ticks)[:, None] * self._tick_sec
+        x, _, z = np.moveaxis(match.positions[1:], -1, 0)
         rows, columns = self._seconds.shape[1:]
         row = np.clip(((z + self.depth_m / 2.0) * CELLS_PER_M).astype(int), 0, rows - 1)
         column = np.clip(((x + self.width_m / 2.0) * CELLS_PER_M).astype(int), 0, columns - 1)
-        np.add.at(self._seconds[role], (row, column), ticks * self._tick_sec)
-
-    def add_match(self, trajectory: Trajectory) -> None:
-        """Count a logged match."""
-        self.matches += 1
-        ticks = np.diff(trajectory.ticks)
-        for agent in range(len(trajectory.agents)):
-            at = trajectory.positions[1:, agent]
-            it = trajectory.is_seeker[1:, agent]
-            for role, rows in ((SEEKER, it), (HIDER, ~it)):
-                self.add(role, at[rows, 0], at[rows, 2], ticks[rows])
+        role = np.where(match.is_seeker[1:], SEEKER, HIDER)
+        np.add.at(self._seconds, (role, row, column), seconds)
 
     def seconds(self, role: int) -> np.ndarray:
         """How long an agent in this role covered each cell in a match: (along z, along x), s.
@@ -82,21 +71,6 @@ class Occupancy:
         middle: np.ndarray = sums[first : first + rows, first : first + columns]
         return middle / max(1, self.matches)
 
-    def begin(self, arenas: "AnyArenas", first: int, observations: np.ndarray) -> None:
-        """Matches begin, one per arena."""
-        self._ticks = np.zeros(arenas.count, dtype=np.int64)
-
-    def see(self, arenas: "AnyArenas", results: "Results", playing: np.ndarray) -> None:
-        """A decision was played: its ticks count where the agents are now."""
-        self.matches += int((playing & (results.ends != GOING_ON)).sum())
-        ticks = np.where(playing, results.ticks - self._ticks, 0)
-        self._ticks[...] = results.ticks
-        at = vectors(arenas.agents, "x", "y", "z")
-        is_seeker = arenas.is_seeker
-        for agent in range(is_seeker.shape[1]):
-            for role, rows in ((SEEKER, is_seeker[:, agent]), (HIDER, ~is_seeker[:, agent])):
-                self.add(role, at[rows, agent, 0], at[rows, agent, 2], ticks[rows])
-
 
 class Setting(NamedTuple):
     """The arena and the players."""
@@ -112,34 +86,22 @@ class Setting(NamedTuple):
 def occupancy_of_run(
     folder: Path, about: dict[str, Any], matches: int = MATCHES
 ) -> tuple[Occupancy, Setting]:
-    """Let the newest policies of a run play each other.
-
-    Args:
-        folder: of the run.
-        about: its metadata.
-        matches: how many.
-    """
+    """Let the newest policies of a run, with the metadata `about`, play each other."""
     checkpoints = folder / "checkpoints"
     files = {role: max(checkpoints.glob(f"{role}_*.npz"), default=None) for role in ROLES}
     if not any(files.values()):
         raise UserError(f"no policies in {checkpoints} yet")
-    from estragon.tag.matches import play_matches  # needs numba, which other charts do not
+    from estragon.show.trajectory_log import (
+        play_in_memory,
+    )  # needs numba, which other charts do not
 
     rules_file = about.get("rules_file")
     rules = load_rules(Path(rules_file) if rules_file else None, rules=about.get("rules"))
     layouts = load_layouts(about.get("layout") or rules.layout, rules)
     seeker, hider = (_player(role, files[role], rules) for role in ROLES)
     occupancy = Occupancy(rules)
-    play_matches(
-        seeker,
-        hider,
-        matches,
-        rules=rules,
-        layouts=layouts,
-        seed=SEED,
-        batch=BATCH,
-        watcher=occupancy,
-    )
+    for match in play_in_memory(seeker, hider, matches, rules=rules, layouts=layouts, seed=SEED):
+        occupancy.add(match)
     players = {"seeker": _name(seeker), "hider": _name(hider)}
     return occupancy, _setting(layouts, rules, players)
 
@@ -155,7 +117,7 @@ def occupancy_of_logs(folder: Path) -> tuple[Occupancy, Setting]:
     for path, trajectory in zip(files, logged, strict=True):
         if trajectory.start.arena_size_m != logged[0].start.arena_size_m:
             raise UserError(f"{path}: played in an arena of another size than {files[0].name}")
-        occupancy.add_match(trajectory)
+        occupancy.add(trajectory)
     players = {}
     for role in ROLES:
         names = sorted({each.start.players.get(role, "unknown") for each in logged})

@@ -80,7 +80,7 @@ def _draw_ways(picture: Image.Image, view: View, trajectory: Trajectory) -> None
     for step in range(1, steps + 1):
         for agent, way in enumerate(ways):
             part = way[step - 1 : step + 1]
-            stroke = Shape.around(part, width, samples=4)
+            stroke = Shape.around(part, width)
             _stroke(stroke, part, width)
             colour = _role_colour(trajectory, step - 1, agent)
             stroke.fill(picture, _faded(colour, step / steps))
@@ -94,11 +94,9 @@ def _stroke(shape: Shape, part: np.ndarray, width: float) -> None:
 
 def _mark_seconds(picture: Image.Image, view: View, trajectory: Trajectory, agent: int) -> None:
     """A dot where the agent was at every whole second, with its number."""
-    seconds = trajectory.seconds
-    whole = np.arange(np.floor(seconds[0]) + 1.0, np.ceil(seconds[-1]))
-    way = trajectory.positions[:, agent]
+    seconds, way = trajectory.seconds, trajectory.positions[:, agent]
     radius = DOT_M * view.pixels_per_m
-    for second in whole:
+    for second in np.arange(np.floor(seconds[0]) + 1.0, np.ceil(seconds[-1])):
         place = np.array([np.interp(second, seconds, way[:, axis]) for axis in (0, 2)])
         x, y = view.at(place)
         row = int(np.searchsorted(seconds, second))
@@ -122,12 +120,11 @@ def _mark_start(picture: Image.Image, view: View, trajectory: Trajectory, agent:
 
 def _mark_tag(picture: Image.Image, view: View, trajectory: Trajectory, tag: Tagging) -> None:
     """A ring around the place of a tag, and when it was."""
-    x, y = view.at(trajectory.tag_place(tag))
+    x, y = at = view.at(trajectory.tag_place(tag))
     ends = trajectory.tagged and tag == trajectory.tags[-1]
     radius = (LAST_TAG_M if ends else TAG_M) * view.pixels_per_m
-    box = (x - radius - 2.0, y - radius - 2.0, x + radius + 2.0, y + radius + 2.0)
-    ring = Shape(box).disc(x, y, radius, 0.85).disc(x, y, radius - 5.0, 0.0)
-    ring.fill(picture, SEEKER)
+    ring = Shape.around(at[None], radius + 2.0).disc(x, y, radius, 0.85)
+    ring.disc(x, y, radius - 5.0, 0.0).fill(picture, SEEKER)
     second = tag.tick / trajectory.start.ticks_per_second
     text, size = (f"tag, {second:.2f} s", 20) if ends else (f"{second:.1f} s", 15)
     half = text_width(text, size) / 2.0 + 0.6 * size

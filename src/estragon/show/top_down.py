@@ -21,7 +21,7 @@ from estragon.show.canvas import (
 from estragon.show.trajectory import Trajectory
 from estragon.tag.layout import Box, Layout
 from estragon.tag.rules import AGENTS, RAY_CHANNELS, Rules
-from estragon.tag.state import vectors
+from estragon.tag.state import fan_of, vectors
 
 SAME_SEC = 1e-9
 """Closer than this, two moments are the same."""
@@ -80,6 +80,10 @@ def motion_of(trajectory: Trajectory, seconds: Sequence[float]) -> Motion:
     is_seeker = trajectory.is_seeker[row]
     observations = _observe(positions, forwards, is_seeker, rules, trajectory.layout)
     reaches = observations[..., rules.field("rays")][..., ::RAY_CHANNELS].astype(np.float64)
+    reaches *= rules.eyes.range_m
+    ray_cos, ray_sin = fan_of(rules)
+    ahead, aside = forwards[..., :1], forwards[..., 1:]
+    along = [ahead * ray_cos - aside * ray_sin, ahead * ray_sin + aside * ray_cos]
     ticks_per_second = trajectory.start.ticks_per_second
     return Motion(
         seconds=wanted,
@@ -87,7 +91,7 @@ def motion_of(trajectory: Trajectory, seconds: Sequence[float]) -> Motion:
         forwards=forwards,
         is_seeker=is_seeker,
         seen=observations[..., rules.field("opponent_visible").start] > 0.5,
-        ray_ends=_ray_ends(positions, forwards, reaches * rules.eyes.range_m, rules),
+        ray_ends=positions[..., None, ::2] + np.stack(along, axis=-1) * reaches[..., None],
         tags=[
             (tag.tick / ticks_per_second, *map(float, trajectory.tag_place(tag)))  # type: ignore[misc]
             for tag in trajectory.tags
@@ -143,20 +147,6 @@ def _observe(
     return arenas.restore(arenas.save())
 
 
-def _ray_ends(
-    positions: np.ndarray, forwards: np.ndarray, reaches: np.ndarray, rules: Rules
-) -> np.ndarray:
-    from estragon.tag.state import fan_of  # needs numba
-
-    ray_cos, ray_sin = fan_of(rules)
-    ahead, aside = forwards[..., :1], forwards[..., 1:]
-    along = np.stack(
-        [ahead * ray_cos - aside * ray_sin, ahead * ray_sin + aside * ray_cos], axis=-1
-    )
-    ends: np.ndarray = positions[..., None, ::2] + along * reaches[..., None]
-    return ends
-
-
 class View(NamedTuple):
     """A fixed camera straight above the arena."""
 
@@ -177,8 +167,7 @@ class View(NamedTuple):
 
 def view_of(rules: Rules, size: tuple[int, int]) -> View:
     """The camera that shows the whole arena in the middle of a frame."""
-    side = ARENA_SHARE * min(size)
-    scale = side / max(rules.arena.width_m, rules.arena.depth_m)
+    scale = ARENA_SHARE * min(size) / max(rules.arena.width_m, rules.arena.depth_m)
     return View(size, scale, np.array(size) / 2.0)
 
 
@@ -283,8 +272,8 @@ class Cube(NamedTuple):
         for places, share, colour in ((eyes, 0.165, WHITE), (pupils, 0.085, PUPIL)):
             points, radius = view.at(places), share * size * view.pixels_per_m
             shape = Shape.around(points, radius + 1.0)
-            for x, y in points:
-                shape.disc(x, y, radius)
+            for point in points:
+                shape.disc(*point, radius)
             shape.fill(image, colour)
 
 
@@ -373,8 +362,7 @@ class TopDown:
             share = step / (len(points) - 1)
             thick, opacity = width * (0.3 + 0.7 * share), TRAIL_OPACITY * share**1.5
             shape.line(points[step - 1 : step + 1], thick, opacity)
-            x, y = points[step]
-            shape.disc(x, y, thick / 2.0, opacity)
+            shape.disc(*points[step], thick / 2.0, opacity)
         shape.fill(image, cube.colour)
 
     def _draw_ripples(self, image: Image.Image, motion: Motion, seconds: float) -> None:
@@ -382,13 +370,11 @@ class TopDown:
         for when, x, z in motion.tags:
             age = (seconds - when) / RIPPLE_SEC
             if 0.0 <= age < 1.0:
-                at_x, at_y = self._view.at(np.array([x, z]))
+                at = self._view.at(np.array([[x, z]]))
                 radius = (0.5 + RIPPLE_M * (1.0 - (1.0 - age) ** 2)) * self._view.pixels_per_m
-                box = (at_x - radius, at_y - radius, at_x + radius, at_y + radius)
-                ring = Shape(box).disc(at_x, at_y, radius - 1.0, 0.8 * (1.0 - age))
                 width = RIPPLE_PX * self._view.unit * (1.0 - age)
-                ring.disc(at_x, at_y, radius - 1.0 - width, 0.0)
-                ring.fill(image, SEEKER)
+                ring = Shape.around(at, radius).disc(*at[0], radius - 1.0, 0.8 * (1.0 - age))
+                ring.disc(*at[0], radius - 1.0 - width, 0.0).fill(image, SEEKER)
 
 
 def _trail(motion: Motion, frame: int, agent: int) -> np.ndarray:

@@ -31,7 +31,9 @@ FEW = 10
 """So few numbers get a dot each."""
 FRAMED = (1.0, 99.0)
 """The frame holds every line, and of the noise behind it these percentiles."""
-MARGIN, LINE_WIDTH = 0.05, 2.2
+MARGIN = 0.05
+FOREGROUND, BACKGROUND = (2.2, 1.0, 0.18, 0.25), (1.6, 0.4, 0.1, 0.12)
+"""Width and opacity of a line, opacity of its band, and of the noise behind it."""
 MAX_NAME = 70
 """Letters of a run's name that fit the figure; of a longer one the end is shown."""
 
@@ -103,8 +105,6 @@ def window_of(points: Points) -> int:
 
 def noisy_curve(runs: Sequence[Points]) -> Curve | None:
     """Rolling means of many noisy numbers; of several runs, where all have numbers."""
-    if not runs:
-        return None
     smooth = [Points(points.x, rolling_mean(points.y, window_of(points))) for points in runs]
     if len(runs) == 1:
         return Curve(runs[0].x, smooth[0].y, every=runs[0])
@@ -114,8 +114,6 @@ def noisy_curve(runs: Sequence[Points]) -> Curve | None:
 
 def exact_curve(runs: Sequence[Points]) -> Curve | None:
     """Few exact numbers; of several runs, at all places of any within the span of all."""
-    if not runs:
-        return None
     if len(runs) == 1:
         return Curve(runs[0].x, runs[0].y, exact=True)
     span = _common_span(runs)
@@ -137,8 +135,8 @@ def rolling_mean(values: np.ndarray, window: int) -> np.ndarray:
 
 
 def _common_span(runs: Sequence[Points]) -> tuple[float, float] | None:
-    first = max(float(points.x[0]) for points in runs)
-    last = min(float(points.x[-1]) for points in runs)
+    first = max((float(points.x[0]) for points in runs), default=np.inf)
+    last = min((float(points.x[-1]) for points in runs), default=-np.inf)
     return (first, last) if first <= last else None
 
 
@@ -190,9 +188,7 @@ def draw_chart(chart: Chart, kinds: Sequence[Kind], axis: Axis) -> ChartFigure |
         if farthest > 0.0:
             axes.set_xlim(0.0, farthest)
         labels = [
-            EndLabel(
-                float(curve.y[-1]), line.label, colour, opacity=0.6 if line.background else 1.0
-            )
+            EndLabel(float(curve.y[-1]), line.label, colour, 0.6 if line.background else 1.0)
             for curve, colour, line in strokes
             if line.label and not legend
         ]
@@ -239,9 +235,7 @@ def _strokes(panel: Panel, kinds: Sequence[Kind], axis: Axis) -> list[_Stroke]:
 def _draw(axes: Axes, stroke: _Stroke) -> None:
     """A line with what surrounds it."""
     curve, colour, line = stroke
-    width, alpha, shade, noise = (1.6, 0.4, 0.1, 0.12) if line.background else (
-        LINE_WIDTH, 1.0, 0.18, 0.25
-    )  # fmt: skip
+    width, alpha, shade, noise = BACKGROUND if line.background else FOREGROUND
     if curve.low is not None and curve.high is not None:
         axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=shade, lw=0)
     if (every := curve.every) is not None:

@@ -45,10 +45,7 @@ EPISODES = Axis("episode", 1.0, "episodes", "{x:,.0f}")
 class Table:
     """The columns of a CSV file by name, converted to numbers on demand.
 
-    Args:
-        path: the file, for messages.
-        cells: the text of each column.
-        lines: the line of the file that each row is from.
+    `cells` is the text of each column, `lines` the line of the file that each row is from.
     """
 
     def __init__(self, path: Path, cells: dict[str, tuple[str, ...]], lines: Sequence[int]) -> None:
@@ -140,14 +137,13 @@ def read_table(path: Path, axes: Sequence[Axis] = (STEPS, EPISODES)) -> Table:
         raise UserError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
     header = numbered[0][1] if numbered else []
     _check_header(path, header, axes)
-    rows = numbered[1:]
-    if not rows:
+    if len(numbered) == 1:
         raise UserError(f"{path} has no rows yet; let the training run a little longer")
-    for number, row in rows:
+    for number, row in numbered:
         if len(row) != len(header):
             raise UserError(f"{path}: line {number} has {len(row)} cells, expected {len(header)}")
-    columns = zip(*(row for _, row in rows), strict=True)
-    table = Table(path, dict(zip(header, columns, strict=True)), [number for number, _ in rows])
+    numbers, rows = zip(*numbered[1:], strict=True)
+    table = Table(path, dict(zip(header, zip(*rows, strict=True), strict=True)), numbers)
     if len(whole) < len(lines):
         table.notes.append(f"{path}: line {len(lines)} is not finished and left out")
     return table
@@ -192,8 +188,7 @@ def read_cross_play(path: Path) -> CrossPlay:
     """Read and check the file a run writes at its end."""
     loaded = read_json(path, CrossPlay)
     count = len(loaded.stages)
-    rows = loaded.seeker_win_rate
-    if [len(row) for row in rows] != [count] * count:
+    if [len(row) for row in loaded.seeker_win_rate] != [count] * count:
         raise UserError(f"{path}: seeker_win_rate: expected {count} rows of {count}")
     if (len(loaded.elo.seeker), len(loaded.elo.hider)) != (count, count):
         raise UserError(f"{path}: elo: expected {count} ratings per role")

@@ -31,13 +31,7 @@ class Figures(NamedTuple):
 
 
 def draw_charts(run: Path, charts: Path) -> list[Path]:
-    """Write PNGs into the folder `charts`; returns those for which the run has numbers.
-
-    Args:
-        run: the folder of a training run. `metrics.csv` must exist; `strength.csv`,
-            `cross_play.json` and policies come later, and what shows them is left out until then.
-        charts: created if it does not exist.
-    """
+    """Write the charts of the run in a folder as PNGs; returns those it has the files for."""
     runs = [read_run(run)]
     figures = {**draw_numbers(runs).figures, **draw_run_places(runs).figures}
     return [write_figure(charts / name, figure) for name, figure in figures.items()]

@@ -1,5 +1,6 @@
 """The look of all charts: header, panels, and labels at the ends of lines."""
 
+import functools
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -55,12 +56,8 @@ def new_figure(
 ) -> tuple[ChartFigure, list[Axes]]:
     """A figure with empty panels, laid out by matplotlib when it is saved.
 
-    Args:
-        title: says what one sees.
-        subtitle: its parts are kept on one line as long as they fit.
-        panels: how many, row by row.
-        legend: names and their colours.
-        legend_below: whether the legend is under the subtitle, or in the upper right corner.
+    The parts of the subtitle share a line as long as they fit. The legend, names and their colours,
+    is in the upper right corner, or below the subtitle.
     """
     columns = 2 if panels == 4 else min(panels, MAX_COLUMNS)
     rows = -(-panels // columns)
@@ -80,11 +77,9 @@ def new_figure(
     if legend:
         longest = max(map(len, legend)) + 6
         across = min(len(legend), max(1, MAX_LETTERS // longest)) if legend_below else len(legend)
+        dot = functools.partial(Line2D, [], [], marker="o", markersize=9, lw=0.0)
         figure.legend(
-            [
-                Line2D([], [], color=colour, marker="o", markersize=9, lw=0.0)
-                for colour in legend.values()
-            ],
+            [dot(color=colour) for colour in legend.values()],
             list(legend),
             loc="upper left" if legend_below else "upper right",
             bbox_to_anchor=(left, 1.0 - (down - 0.07) / height) if legend_below else (1.0, 1.0),

@@ -272,8 +272,8 @@ class Cube(NamedTuple):
         for places, share, colour in ((eyes, 0.165, WHITE), (pupils, 0.085, PUPIL)):
             points, radius = view.at(places), share * size * view.pixels_per_m
             shape = Shape.around(points, radius + 1.0)
-            for point in points:
-                shape.disc(*point, radius)
+            for x, y in points:
+                shape.disc(x, y, radius)
             shape.fill(image, colour)
 
 
@@ -362,7 +362,8 @@ class TopDown:
             share = step / (len(points) - 1)
             thick, opacity = width * (0.3 + 0.7 * share), TRAIL_OPACITY * share**1.5
             shape.line(points[step - 1 : step + 1], thick, opacity)
-            shape.disc(*points[step], thick / 2.0, opacity)
+            x, y = points[step]
+            shape.disc(x, y, thick / 2.0, opacity)
         shape.fill(image, cube.colour)
 
     def _draw_ripples(self, image: Image.Image, motion: Motion, seconds: float) -> None:
@@ -370,11 +371,12 @@ class TopDown:
         for when, x, z in motion.tags:
             age = (seconds - when) / RIPPLE_SEC
             if 0.0 <= age < 1.0:
-                at = self._view.at(np.array([[x, z]]))
+                at_x, at_y = at = self._view.at(np.array([x, z]))
                 radius = (0.5 + RIPPLE_M * (1.0 - (1.0 - age) ** 2)) * self._view.pixels_per_m
                 width = RIPPLE_PX * self._view.unit * (1.0 - age)
-                ring = Shape.around(at, radius).disc(*at[0], radius - 1.0, 0.8 * (1.0 - age))
-                ring.disc(*at[0], radius - 1.0 - width, 0.0).fill(image, SEEKER)
+                ring = Shape.around(at[None], radius)
+                ring.disc(at_x, at_y, radius - 1.0, 0.8 * (1.0 - age))
+                ring.disc(at_x, at_y, radius - 1.0 - width, 0.0).fill(image, SEEKER)
 
 
 def _trail(motion: Motion, frame: int, agent: int) -> np.ndarray:

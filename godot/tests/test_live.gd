@@ -126,7 +126,7 @@ func test_after_an_episode_there_is_a_rest_for_the_verdict() -> void:
 	check_equal([game.episode, _server.heard.size()], [0, 2], "it rests")
 	await until(func() -> bool: return _server.heard.size() == 3)
 	check_equal([game.episode, game.tick], [1, 0], "the next episode")
-	var results: int = 8 + 8 + 144 + 8 + 4 + 1 + 1
+	var results: int = 8 + 8 + 16 * TagRules.reward_terms().size() + 8 + 4 + 1 + 1
 	var seen: int = 2 * 126 * 4
 	check_equal(_server.heard.back().size(), results + seen + 1 + seen, "with what was seen last")
 

@@ -108,7 +108,7 @@ func _check_results(seq: int) -> void:
 	_matches[1].begin(1)
 	_matches[2].begin(1)
 	var frame: PackedByteArray = codec.encode_request(seq, true)[0]
-	var per_arena: int = 8 + 144 + 8 + 4 + 1 + 1 + 1 + 2 * size * 4
+	var per_arena: int = 8 + 16 * TagRules.reward_terms().size() + 8 + 4 + 1 + 1 + 1 + 2 * size * 4
 	check_equal(frame.size(), 8 + ARENAS * per_arena + 2 * 2 * size * 4, "bytes")
 	check_equal([frame[0], frame[1], frame.decode_u32(4)], [0x44, 1, seq], "the header")
 	var stream: StreamPeerBuffer = _stream(frame, 8)

@@ -234,6 +234,19 @@ def test_a_foreign_or_shorter_file_is_refused(tmp_path: Path, contents: bytes) -
     assert path.read_bytes() == contents
 
 
+def test_a_table_older_than_a_reward_term_gets_its_column(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    table_of(path, 3)
+    table = MetricsTable(path, ["agent_steps", "a", "hider_term_new", "b"])
+    old = [line.split(",") for line in path.read_text().splitlines()[1:]]
+    table.restore(2)
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    assert rows == [["agent_steps", "a", "hider_term_new", "b"]] + [
+        [steps, a, "", b] for steps, a, b in old[:2]
+    ]
+    assert len(table) == 2
+
+
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot resume"):
         MetricsTable(tmp_path / "metrics.csv", ["a"]).restore(0)

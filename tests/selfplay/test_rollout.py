@@ -213,6 +213,14 @@ def test_a_saved_tally_goes_on_in_the_middle_of_episodes() -> None:
     np.testing.assert_allclose(both.terms, whole.terms)
 
 
+def test_a_tally_older_than_a_reward_term_starts_it_at_zero() -> None:
+    tally = EpisodeCounter(ArenaSplit(5, 9, 10))
+    saved = {name: array + 1.0 for name, array in tally.save().items()}
+    tally.restore(saved | {"terms": saved["terms"][..., :-1]})
+    assert (tally.save()["terms"][..., :-1] == 1.0).all()
+    assert (tally.save()["terms"][..., -1] == 0.0).all()
+
+
 def test_a_tally_of_other_arenas_is_refused() -> None:
     with pytest.raises(UserError, match="another number of arenas"):
         EpisodeCounter(ArenaSplit(5, 9, 10)).restore(EpisodeCounter(ArenaSplit(4, 10, 10)).save())

@@ -7,35 +7,8 @@ from msgspec import Raw
 from websockets.frames import CloseCode
 
 from estragon import __version__
+from estragon.live import protocol
 from estragon.live.batcher import Actors, RequestBatcher
-from estragon.live.protocol import (
-    BAD_MESSAGES_IN_A_ROW,
-    LARGEST_MESSAGE,
-    LARGEST_OBSERVATION,
-    LONGEST_NAME,
-    MOST_AGENTS,
-    MOST_ARENAS,
-    PROTOCOL,
-    Act,
-    ActBatch,
-    ActionRequest,
-    BadFrameError,
-    BadHelloError,
-    Experience,
-    FrameCodec,
-    Hello,
-    InvalidMessageError,
-    Transition,
-    TransitionBatch,
-    Unknown,
-    read_message,
-    read_transition,
-    read_vector,
-    write_actions,
-    write_echo,
-    write_error,
-    write_message,
-)
 from estragon.support.errors import UserError
 from estragon.tag.rules import ACTION_SIZE, AGENTS, ROLES, Rules
 
@@ -58,13 +31,7 @@ class Counts:
 
 
 class RefusedError(Exception):
-    """The connection has to be closed.
-
-    Args:
-        code: the close code.
-        reason: for the client.
-        by_message: whether an `error` message is sent as well.
-    """
+    """The connection has to be closed; `by_message`: an `error` message is sent as well."""
 
     def __init__(self, code: CloseCode, reason: str, *, by_message: bool = False) -> None:
         super().__init__(reason)
@@ -77,20 +44,12 @@ class ClientHandler:
     def __init__(
         self, number: int, rules: Rules, actors: Actors, batcher: RequestBatcher, counts: Counts
     ) -> None:
-        """Handle a new client.
-
-        Args:
-            number: of the client, unique.
-            rules: of our own observations.
-            actors: by observation size.
-            batcher: of all clients.
-            counts: of the whole server.
-        """
+        """Handle client `number`; all clients of the server share the rest."""
         self.number = number
-        self.hello: Hello | None = None
+        self.hello: protocol.Hello | None = None
         self.decisions = 0
         self._rules, self._actors, self._batcher, self._counts = rules, actors, batcher, counts
-        self._frames: FrameCodec | None = None
+        self._frames: protocol.FrameCodec | None = None
         self._sizes: dict[str, int] = {}
         """Of every agent's observations."""
         self._bad_in_a_row = 0
@@ -102,7 +61,7 @@ class ClientHandler:
             return await self._answer_frame(message)
         try:
             answer = await self._answer_text(message)
-        except InvalidMessageError as error:
+        except protocol.InvalidMessageError as error:
             return self._bad_message(str(error))
         self._bad_in_a_row = 0
         return answer
@@ -112,7 +71,7 @@ class ClientHandler:
             raise RefusedError(CloseCode.UNSUPPORTED_DATA, "no hello agreed to binary frames")
         try:
             decision = self._frames.read(data)
-        except BadFrameError as error:
+        except protocol.BadFrameError as error:
             self._counts.bad_messages += 1
             raise RefusedError(CloseCode.INVALID_DATA, str(error)) from error
         size = self.hello.observation_size
@@ -122,38 +81,38 @@ class ClientHandler:
 
     async def _answer_text(self, text: str) -> str | None:
         try:
-            message = read_message(text)
-        except BadHelloError as error:
+            message = protocol.read_message(text)
+        except protocol.BadHelloError as error:
             raise self._refuse_hello(str(error)) from error
         match message:
-            case Hello():
+            case protocol.Hello():
                 return self._welcome(message)
-            case Act():
+            case protocol.Act():
                 return await self._act({UNNAMED: message.obs}, message.seq, single=True)
-            case ActBatch():
+            case protocol.ActBatch():
                 return await self._act(message.obs, message.seq, single=False)
-            case Transition():
+            case protocol.Transition():
                 self._learn([message])
-            case TransitionBatch():
+            case protocol.TransitionBatch():
                 self._learn(self._read_transitions(message))
-            case Unknown():
-                return write_echo(text)
+            case protocol.Unknown():
+                return protocol.write_echo(text)
         return None
 
     def _bad_message(self, what: str) -> str:
         self._counts.bad_messages += 1
         self._bad_in_a_row += 1
-        if self._bad_in_a_row >= BAD_MESSAGES_IN_A_ROW:
-            reason = f"{BAD_MESSAGES_IN_A_ROW} bad messages in a row; the last: {what}"
+        if self._bad_in_a_row >= protocol.BAD_MESSAGES_IN_A_ROW:
+            reason = f"{protocol.BAD_MESSAGES_IN_A_ROW} bad messages in a row; the last: {what}"
             raise RefusedError(CloseCode.POLICY_VIOLATION, reason, by_message=True)
-        return write_error(what)
+        return protocol.write_error(what)
 
-    def _welcome(self, hello: Hello) -> str:
+    def _welcome(self, hello: protocol.Hello) -> str:
         if error_text := self._hello_error(hello):
             raise self._refuse_hello(error_text)
         binary = hello.encoding == "binary"
-        frames = FrameCodec(hello) if binary else None
-        if frames is not None and frames.largest > LARGEST_MESSAGE:
+        frames = protocol.FrameCodec(hello) if binary else None
+        if frames is not None and frames.largest > protocol.LARGEST_MESSAGE:
             raise self._refuse_hello(f"frames of up to {frames.largest:,} bytes; have fewer arenas")
         try:
             actor = self._actors.actor_for(hello.observation_size)
@@ -162,10 +121,10 @@ class ClientHandler:
         except UserError as error:
             raise self._refuse_hello(str(error)) from error
         self.hello, self._frames = hello, frames
-        return write_message(
+        return protocol.write_message(
             {
                 "type": "hello",
-                "protocol": PROTOCOL,
+                "protocol": protocol.PROTOCOL,
                 "encoding": "binary" if binary else "json",
                 "observation_size": hello.observation_size,
                 "action_size": ACTION_SIZE,
@@ -175,20 +134,20 @@ class ClientHandler:
             }
         )
 
-    def _hello_error(self, hello: Hello) -> str | None:
+    def _hello_error(self, hello: protocol.Hello) -> str | None:
         ours = self._rules.observation
         if self.hello is not None:
             return "a second hello"
-        if hello.protocol != PROTOCOL:
-            return f"protocol {hello.protocol}; this server speaks {PROTOCOL}"
-        if not 1 <= hello.observation_size <= LARGEST_OBSERVATION:
-            return f"observation_size: expected 1 to {LARGEST_OBSERVATION}"
+        if hello.protocol != protocol.PROTOCOL:
+            return f"protocol {hello.protocol}; this server speaks {protocol.PROTOCOL}"
+        if not 1 <= hello.observation_size <= protocol.LARGEST_OBSERVATION:
+            return f"observation_size: expected 1 to {protocol.LARGEST_OBSERVATION}"
         if hello.observation_size == ours.size and hello.observation_version != ours.version:
             return f"observation_version {hello.observation_version}; ours is {ours.version}"
         if hello.action_size != ACTION_SIZE:
             return f"action_size {hello.action_size}; expected {ACTION_SIZE}"
-        if not 1 <= hello.arenas <= MOST_ARENAS:
-            return f"arenas: expected 1 to {MOST_ARENAS}"
+        if not 1 <= hello.arenas <= protocol.MOST_ARENAS:
+            return f"arenas: expected 1 to {protocol.MOST_ARENAS}"
         return None
 
     def _refuse_hello(self, what: str) -> RefusedError:
@@ -197,14 +156,14 @@ class ClientHandler:
 
     async def _act(self, observations: dict[str, Raw], seq: int | None, *, single: bool) -> str:
         actions = dict.fromkeys(observations, NO_ACTION)
-        requests: dict[int, list[ActionRequest]] = {}
+        requests: dict[int, list[protocol.ActionRequest]] = {}
         for agent, raw in observations.items():
             try:
-                observation = read_vector(raw)
+                observation = protocol.read_vector(raw)
                 self._check_size(agent, len(observation))
             except (ValueError, UserError):
                 continue
-            request = ActionRequest(self.number, agent, seq, observation)
+            request = protocol.ActionRequest(self.number, agent, seq, observation)
             requests.setdefault(len(observation), []).append(request)
         answers = [(batch, self._batcher.act(size, batch)) for size, batch in requests.items()]
         asked = 0
@@ -217,23 +176,23 @@ class ClientHandler:
         self._decided(asked)
         self._counts.bad_observations += len(observations) - asked
         info = {"error": "invalid_obs"} if asked < len(observations) else {}
-        return write_actions(actions, info, seq, single=single)
+        return protocol.write_actions(actions, info, seq, single=single)
 
     def _decided(self, agents: int) -> None:
         self.decisions += agents
         self._counts.decisions += agents
 
-    def _read_transitions(self, batch: TransitionBatch) -> list[Transition]:
+    def _read_transitions(self, batch: protocol.TransitionBatch) -> list[protocol.Transition]:
         transitions = []
         for raw in batch.transitions:
             try:
-                transitions.append(read_transition(raw))
+                transitions.append(protocol.read_transition(raw))
             except ValueError:
                 self._counts.bad_transitions += 1
         return transitions
 
-    def _learn(self, transitions: list[Transition]) -> None:
-        experiences: dict[int, list[Experience]] = {}
+    def _learn(self, transitions: list[protocol.Transition]) -> None:
+        experiences: dict[int, list[protocol.Experience]] = {}
         for transition in transitions:
             try:
                 experience = self._experience(transition)
@@ -245,12 +204,12 @@ class ClientHandler:
             used = self._actors.actor_for(size).learn(batch)
             self._counts.bad_transitions += len(batch) - used
 
-    def _experience(self, transition: Transition) -> Experience:
+    def _experience(self, transition: protocol.Transition) -> protocol.Experience:
         """Check a transition; raises ValueError or UserError where it is invalid."""
         agent, role = transition.info.get("agent"), transition.info.get("role")
         agent = agent if isinstance(agent, str) else UNNAMED
         seen, action, then = (
-            None if bytes(raw) == b"null" else read_vector(raw)
+            None if bytes(raw) == b"null" else protocol.read_vector(raw)
             for raw in (transition.obs, transition.action, transition.next_obs)
         )
         if seen is not None:
@@ -265,7 +224,7 @@ class ClientHandler:
             raise ValueError(f"action has {len(action)} numbers")
         if not math.isfinite(transition.reward):
             raise ValueError("reward is not finite")
-        return Experience(
+        return protocol.Experience(
             client=self.number,
             agent=agent,
             seq=transition.seq,
@@ -281,7 +240,7 @@ class ClientHandler:
     def _check_size(self, agent: str, size: int) -> None:
         """Note the observation size of an agent; raises where it changed or is one too many."""
         if agent not in self._sizes:
-            if len(agent) > LONGEST_NAME or len(self._sizes) >= MOST_AGENTS:
+            if len(agent) > protocol.LONGEST_NAME or len(self._sizes) >= protocol.MOST_AGENTS:
                 raise ValueError("agent name too long, or too many agents")
             self._actors.actor_for(size)
             self._sizes[agent] = size

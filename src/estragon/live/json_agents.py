@@ -12,7 +12,7 @@ from estragon.live.protocol import ActionRequest, Experience
 from estragon.live.source import LiveRollout, LiveSource
 from estragon.selfplay.config import PPOConfig, Task
 from estragon.selfplay.kernels import add_moments
-from estragon.selfplay.policy import Policy, PolicyPlayer
+from estragon.selfplay.policy import PolicyPlayer
 from estragon.selfplay.ppo import Batch, Moments, compute_gae
 from estragon.selfplay.rollout import EpisodeStats
 from estragon.tag.rules import HIDER, OBS, ROLES, SEEKER, TERMS
@@ -159,13 +159,10 @@ class JsonAgents:
             return buffer.role
         return SEEKER if observation[self._is_seeker] > 0.5 else HIDER
 
-    def _policy(self, role: int) -> Policy:
-        return self._players[role].policy
-
     @torch.no_grad()
     def _forward(self, role: int, observation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features and outputs of a policy for one observation."""
-        policy = self._policy(role)
+        policy = self._players[role].policy
         features = policy.features(torch.from_numpy(observation[None].astype(np.float32)))
         return features[0].numpy(), policy.outputs(features)[0].numpy()
 
@@ -176,7 +173,7 @@ class JsonAgents:
             return None
         role = self._role(observation, buffer)
         features, outputs = self._forward(role, observation)
-        moves = self._policy(role).moves.numpy()
+        moves = self._players[role].policy.moves.numpy()
         heading = (
             observation[OBS.forward : OBS.forward + 2] if self._rules.has_heading else (1.0, 0.0)
         )
@@ -227,7 +224,7 @@ class JsonAgents:
         return float(self._forward(step.choice.role, seen)[1][-1])
 
     def _moments(self, role: int, features: np.ndarray) -> Moments:
-        policy = self._policy(role)
+        policy = self._players[role].policy
         sums, squares = np.zeros((2, features.shape[1]))
         add_moments(features, policy.mean.numpy(), policy.scale.numpy(), sums, squares)
         return Moments(len(features), sums, squares)

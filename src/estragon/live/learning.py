@@ -167,13 +167,7 @@ class ClientArenas:
 
 @contextlib.contextmanager
 def learning_actors(trainer: Trainer, source: LiveSource, root: Path) -> Iterator[Actors]:
-    """Actors for the clients of one server.
-
-    Args:
-        trainer: learns from observations of our own size.
-        source: of the trainer.
-        root: the output directory, for the policies of other observation sizes.
-    """
+    """Actors for the clients of one server; `root` is for policies of other observation sizes."""
     _warm_up(trainer)
     with contextlib.ExitStack() as stack:
 

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self, cast
 
@@ -33,44 +33,7 @@ from estragon.tag.rules import ROLES, Role
 ROUND_COLUMNS = ("round_index", "role", "start_ts", "end_ts", "log_path")
 
 
-@dataclass(frozen=True)
-class Round:
-    """One round of play by one Godot process."""
-
-    index: int
-    role: Role
-    """Of the first agent at the start of an episode."""
-    seconds: float
-
-
-def rounds_of(roles: list[Role], seconds: float) -> list[Round]:
-    """As many rounds as roles, sharing `seconds`."""
-    return [Round(index, role, seconds / len(roles)) for index, role in enumerate(roles, 1)]
-
-
-class RoundLog:
-    """`self_play_rounds.csv`: one row per finished round."""
-
-    def __init__(self, path: Path) -> None:
-        """Start an empty file."""
-        self._path = path
-        self._rows: list[list[object]] = []
-
-    def add(self, played: Round, start: float, log: Path) -> None:
-        """Add a round that started at `start`, a time of day, and ends now."""
-        times = [_stamp(start), _stamp(time.time())]
-        self._rows.append([played.index, played.role, *times, log.name])
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(ROUND_COLUMNS)
-        writer.writerows(self._rows)
-        write_whole(self._path, stream.getvalue().encode())
-
-
-def _stamp(moment: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(moment))
-
-
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%S%z"
 POLL_SEC = 0.1
 STOP_SEC = 30.0
 SECONDS = 600.0
@@ -83,34 +46,34 @@ OPEN_BY_HAND = (
 
 
 class Games:
-    """Plays the rounds one after the other, in a thread of its own."""
+    """Plays one round after the other, each by one Godot, in a thread of its own."""
 
     def __init__(
         self,
-        rounds: list[Round],
+        roles: list[Role],
+        seconds: float,
         options: list[str],
         folder: Path,
         *,
-        watch: bool = False,
+        watch: bool,
         say: Callable[[str], None],
-        budget: RestartBudget | None = None,
     ) -> None:
         """Find Godot, or install it, and prepare the project.
 
         Args:
-            rounds: to play.
+            roles: of the first agent in each round.
+            seconds: of all rounds together.
             options: of the game.
             folder: for the logs.
             watch: open a window, and play in real time.
             say: prints a line.
-            budget: of restarts.
         """
-        self._rounds, self._options, self._folder = rounds, options, folder
-        self._watch, self._say = watch, say
-        self._budget = budget or RestartBudget()
+        self._roles, self._round_sec = roles, seconds / len(roles)
+        self._options, self._folder, self._watch, self._say = options, folder, watch, say
+        self._budget = RestartBudget()
         self._godot = require_godot()
         self._project = import_project(paths.godot_project(), godot=self._godot)
-        self._log = RoundLog(folder / "self_play_rounds.csv")
+        self._finished_rounds: list[tuple[object, ...]] = []
         self._stopping = threading.Event()
         self.restarts = 0
         self.pid: int | None = None
@@ -137,9 +100,10 @@ class Games:
     def _run(self) -> None:
         try:
             with self._environment() as env:
-                for each in self._rounds:
+                for index, role in enumerate(self._roles, 1):
                     if not self._stopping.is_set():
-                        self._play(each, env)
+                        is_it = {"AI_IS_IT": "1" if role == "seeker" else "0"}
+                        self._play(index, role, env | is_it)
         except Exception as error:  # noqa: BLE001 - read in another thread
             self.error = error
 
@@ -150,35 +114,41 @@ class Games:
             env.pop("AI_TRAIN_DURATION", None)  # the time of the whole run is counted here
             yield env | {"AI_TRAINING_MODE": env.get("AI_TRAINING_MODE", "1")}
 
-    def _play(self, each: Round, env: dict[str, str]) -> None:
+    def _play(self, index: int, role: Role, env: dict[str, str]) -> None:
         """Play one round, restarting the game when it fails."""
-        start, deadline = time.time(), time.monotonic() + each.seconds
-        name = f"godot_round{each.index}"
+        start, deadline = time.strftime(TIME_FORMAT), time.monotonic() + self._round_sec
+        name = f"godot_round{index}"
         try:
             while time.monotonic() < deadline and not self._stopping.is_set():
                 try:
-                    self._play_once(each, env, name, deadline)
+                    self._play_once(env, name, deadline)
                 except GodotError as error:
                     self._budget.spend(error)
                     self.restarts += 1
                     self._say(f"{name} restarted: {error}")
         finally:
             self.pid = None
-            self._log.add(each, start, self._folder / f"{name}.log")
+            row = (index, role, start, time.strftime(TIME_FORMAT), f"{name}.log")
+            self._finished_rounds.append(row)
+            self._write_rounds()
 
-    def _play_once(self, each: Round, env: dict[str, str], name: str, deadline: float) -> None:
+    def _write_rounds(self) -> None:
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows([ROUND_COLUMNS, *self._finished_rounds])
+        write_whole(self._folder / "self_play_rounds.csv", stream.getvalue().encode())
+
+    def _play_once(self, env: dict[str, str], name: str, deadline: float) -> None:
         words: list[str | Path] = ["--path", self._project]
         if self._watch:
             words += ["--rendering-driver", "opengl3"]
         else:
             words += ["--headless", "--fixed-fps", "60"]
-        mine = env | {"AI_IS_IT": "1" if each.role == "seeker" else "0"}
         with GodotProcess(
             [*words, "--", *self._options],
             folder=self._folder,
             name=name,
             godot=self._godot,
-            env=mine,
+            env=env,
         ) as game:
             self.pid = game.pid
             while time.monotonic() < deadline and not self._stopping.is_set():
@@ -235,10 +205,8 @@ def train_live(
         session: of a live run.
         roles: of the first agent in each round.
         folder: for the logs.
-        port: of the server.
         arenas: in one Godot.
-        watch: open a window, with one arena in real time.
-        start_godot: False for games that are started by hand.
+        watch: open a window, and play in real time.
     """
     source = cast("LiveSource", session.source)
     sys.setswitchinterval(SWITCH_SEC)
@@ -253,10 +221,10 @@ def train_live(
         display.say(f"listening on ws://{HOST}:{server.port}; logs are in {folder}")
         games = None
         try:
-            rounds = rounds_of(roles, session.seconds_left)
-            options = _game_options(session, server.port, arenas)
             if start_godot:
-                games = Games(rounds, options, folder, watch=watch, say=display.say)
+                options = _game_options(session, server.port, arenas)
+                seconds = session.seconds_left
+                games = Games(roles, seconds, options, folder, watch=watch, say=display.say)
             else:
                 display.say(OPEN_BY_HAND.format(why="--no-godot"))
         except UserError as error:

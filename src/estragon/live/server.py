@@ -40,8 +40,6 @@ docs/ws_protocol.md says how.
 ELSEWHERE = "Pages from elsewhere may not talk to this server.\n"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 LONGEST_SHOWN = 100
-
-
 HOST = "127.0.0.1"
 START_SEC = 20.0
 STOP_SEC = 20.0
@@ -70,12 +68,7 @@ class LiveServer:
     ) -> None:
         """Prepare a server; nothing happens before `start`.
 
-        Args:
-            actors: called in the server's thread only.
-            port: to listen on; 0 for any free one, which `port` then holds.
-            log: for connections and errors.
-            limits: tighter ones, for tests.
-            rules: of our own observations; by default the game's.
+        `actors` are called in its thread only. Port 0 is any free one, which `port` then holds.
         """
         self.port = port
         self.counts = Counts()
@@ -251,12 +244,8 @@ class LiveServer:
     async def _send(self, connection: ServerConnection, answer: str | bytes) -> None:
         """Raises SlowClientError where the client does not take it."""
         broadcast([connection], answer)  # the one way to send that never waits
-        if connection.transport.get_write_buffer_size():
-            await self._wait_until_taken(connection.transport)
-
-    async def _wait_until_taken(self, transport: asyncio.WriteTransport) -> None:
         deadline = time.monotonic() + self._limits.send_sec
-        while transport.get_write_buffer_size():
+        while connection.transport.get_write_buffer_size():
             if time.monotonic() > deadline:
                 raise SlowClientError(f"took no answer for {self._limits.send_sec:.0f} s")
             await asyncio.sleep(POLL_SEC)

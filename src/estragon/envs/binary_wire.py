@@ -214,21 +214,23 @@ class SectionReader:
 
     def take(self, dtype: np.dtype[Any], count: int) -> np.ndarray:
         """The next section, whose length is known."""
-        return np.frombuffer(self._frame, dtype, count, self._skip(dtype.itemsize * count))
+        end = self._at + dtype.itemsize * count
+        if end > len(self._frame):
+            raise BadMessageError(f"{len(self._frame)} bytes, expected at least {end}")
+        found = np.frombuffer(self._frame, dtype, count, self._at)
+        self._at = (end + 3) & ~3
+        return found
 
     def text(self) -> bytes:
         """The next section, which starts with its length."""
-        (length,) = LENGTH.unpack_from(self._frame, self._skip(LENGTH.size))
-        start = self._skip(length)
-        return bytes(memoryview(self._frame)[start : start + length])
-
-    def _skip(self, size: int) -> int:
-        """Where a section of this size starts."""
-        start, end = self._at, self._at + size
+        start = self._at + LENGTH.size
+        if start > len(self._frame):
+            raise BadMessageError(f"{len(self._frame)} bytes, which end before a text's length")
+        end = start + LENGTH.unpack_from(self._frame, self._at)[0]
         if end > len(self._frame):
-            raise BadMessageError(f"{len(self._frame)} bytes, expected at least {end}")
+            raise BadMessageError(f"a text of {end - start} bytes, which exceeds the message")
         self._at = (end + 3) & ~3
-        return start
+        return bytes(memoryview(self._frame)[start:end])
 
     def finish(self) -> None:
         """Raise BadMessageError if anything but padding follows."""

@@ -281,7 +281,7 @@ class FrameCodec:
         self._arenas, self._size = arenas, size
         self._played = None if all(hello.controlled) else np.array(hello.controlled)[:, None]
         self._next_seq: int | None = None
-        self._results = np.dtype(  # in the order of `Outcome`
+        self._results = np.dtype(
             [
                 ("rewards", "<f4", (arenas, AGENTS)),
                 ("terms", "<f8", (arenas, AGENTS, len(TERMS))),
@@ -340,9 +340,18 @@ class FrameCodec:
         if len(data) != after + self._now:
             raise BadFrameError(f"{len(data)} bytes instead of {after + self._now}")
         results = np.frombuffer(data, self._results, 1, HEADER.size)[0]
-        outcome = Outcome._make([*results, self._read_seen("last", data, ended, at)])
-        for name in ("rewards", "terms", "distances"):
-            _check_finite(name, results[name])
+        outcome = Outcome(
+            rewards=results["rewards"],
+            terms=results["terms"],
+            distances=results["distances"],
+            ticks=results["ticks"],
+            ends=results["ends"],
+            winners=results["winners"],
+            last=self._read_seen("last", data, ended, at),
+        )
+        _check_finite("rewards", outcome.rewards)
+        _check_finite("terms", outcome.terms)
+        _check_finite("distances", outcome.distances)
         return outcome, after
 
     def _read_seen(self, name: str, data: bytes, arenas: int, at: int) -> np.ndarray:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from estragon.tag.rules import Rules
 
 STEPS = 30_000_000
-PROBE_STEPS = 1_500_000
+PROBE_STEPS = 3_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,8 +59,8 @@ class TrainTagCommand:
     film: bool = True
     """Make a quick top-down film: one match for each of five stages of the training."""
     probe_steps: int = PROBE_STEPS
-    """Steps of training a best response to each final policy, to measure exploitability; 0 skips
-    it."""
+    """Steps by which the opponent of each final policy is trained further against it, to measure
+    how far it can be exploited; 0 skips it."""
     config: tyro.conf.OmitArgPrefixes[PPOConfig] = dataclasses.field(default_factory=PPOConfig)
 
     def run(self) -> int:

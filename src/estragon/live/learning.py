@@ -15,7 +15,13 @@ from estragon.live.json_agents import JsonAgents
 from estragon.live.protocol import PROTOCOL, ActionRequest, Decision, Experience, Hello, Outcome
 from estragon.live.source import CPU, FOREVER_SEC, LIVE_CONFIG, LiveRollout, LiveSource
 from estragon.selfplay.checkpoint import load_checkpoint, save_checkpoint
-from estragon.selfplay.league import ArenaSplit, OpponentPair, league_bots, split_arenas
+from estragon.selfplay.league import (
+    ArenaSplit,
+    OpponentPair,
+    PastSelves,
+    league_bots,
+    split_arenas,
+)
 from estragon.selfplay.policy import Policy, PolicyPlayer, blank_policies
 from estragon.selfplay.ppo import Moments
 from estragon.selfplay.rollout import ActRequest, EpisodeStats, Players, Rollout, act_together
@@ -126,8 +132,8 @@ class ClientArenas:
             final_observations=self._observations,
         )
         self._rng = np.random.default_rng((task.seed, client))
-        self._spare = blank_policies(task.rules, config.hidden)
-        self._opponents = trainer.draw_opponents(self._spare, client)
+        self._past = PastSelves(task.rules, config.hidden)
+        self._opponents = trainer.opponents(self._past, client)
 
     def observe(self, decision: Decision) -> None:
         """Record the outcome of the last decision, and what agents see now."""
@@ -146,7 +152,7 @@ class ClientArenas:
         """The finished rollout; starts the next one, with new opponents."""
         rollout, roles = self.rollout, (SEEKER, HIDER)
         rollout.finish(self._observations, self._seekers, policies)
-        batches = [rollout.batch(role, self._trainer.balance_weight(role)) for role in roles]
+        batches = [rollout.batch(role) for role in roles]
         moments = [
             Moments(rows, sums.copy(), squares.copy())
             for rows, sums, squares in map(rollout.moments, roles)
@@ -154,7 +160,7 @@ class ClientArenas:
         ended, self._ended = self._ended, []
         rollout.episodes.take()
         rollout.begin()
-        self._opponents = self._trainer.draw_opponents(self._spare, self._client)
+        self._opponents = self._trainer.opponents(self._past, self._client)
         return LiveRollout(batches, moments, ended)
 
     def request(self, players: list[PolicyPlayer], bots: OpponentPair) -> ActRequest:

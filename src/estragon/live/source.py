@@ -56,8 +56,8 @@ class LiveRollout(NamedTuple):
         """Of both roles."""
         return sum(len(batch.features) for batch in self.batches)
 
-    def batch(self, role: int, weight: float) -> Batch:
-        """The rows of one role, weighted when they were played."""
+    def batch(self, role: int) -> Batch:
+        """The rows of one role."""
         return self.batches[role]
 
     def moments(self, role: int) -> Moments:

@@ -24,6 +24,8 @@ OLD_NAMES = {
     "value_weight": "value_coef",
 }
 """Names of hyperparameters in earlier runs; as options they still work."""
+GONE = {"balancing"}
+"""Hyperparameters of earlier runs that nothing reads any more."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,6 @@ class PPOConfig:
     """Initial learning rate of Adam; it decreases linearly."""
     final_learning_rate: float = 5e-5
     """Final learning rate of Adam."""
-    balancing: float = 1.0
-    """Balances the roles: a role that wins more than half of the recent matches learns less, so
-    that the other can catch up. Its matches against current policies and past selves are weighted
-    by (2 × share of losses) to this power; 0 turns balancing off."""
     gamma: Annotated[float, tyro.conf.arg(aliases=["--discount"])] = 0.995
     """Discount factor (gamma) per decision."""
     gae_lambda: Annotated[float, tyro.conf.arg(aliases=["--smoothing"])] = 0.95
@@ -65,7 +63,9 @@ class PPOConfig:
     clip: float = 0.2
     """PPO's clipping range."""
     entropy: float = 0.010
-    """Entropy coefficient: higher values explore more."""
+    """Initial entropy coefficient: higher values explore more. It decreases linearly."""
+    final_entropy: float = 0.0005
+    """Final entropy coefficient."""
     value_coef: Annotated[float, tyro.conf.arg(aliases=["--value-weight"])] = 0.5
     """Weight of the value loss."""
     max_grad_norm: Annotated[float, tyro.conf.arg(aliases=["--gradient-limit"])] = 0.5
@@ -89,7 +89,7 @@ class PPOConfig:
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
         """Read the settings of a run, also of one that used the older names."""
-        return cls(**{OLD_NAMES.get(name, name): value for name, value in saved.items()})
+        return cls(**{OLD_NAMES.get(name, name): saved[name] for name in saved if name not in GONE})
 
     def check(self) -> None:
         """Reject invalid values, by name."""

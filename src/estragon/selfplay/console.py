@@ -12,11 +12,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from estragon.selfplay.evaluation import PAIRINGS, BestResponse, Score, Stage
+from estragon.selfplay.evaluation import PAIRINGS, PANEL, BestResponse, Score, Stage
 from estragon.selfplay.league import USUAL_BOTS
 from estragon.selfplay.session import Session
 from estragon.selfplay.trainer import Update
 from estragon.tag.matches import wilson_interval
+from estragon.tag.rules import ROLES
 
 PLAIN_EVERY_SEC = 10.0
 RECENT = 20
@@ -119,9 +120,14 @@ def strength_table(session: Session) -> Table:
     """How strong each stage is: against the bots, and as an Elo rating."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage")
-    shown = [pair for pair in PAIRINGS if session.task.role in ("both", pair[0])]
-    for role, bot in shown:
-        table.add_column(f"{role} beats {bot}", justify="right")
+    played = session.scores[-1] if session.scores else {}
+    shown = [
+        (role, rival)
+        for role, rival in (*PAIRINGS, *((role, PANEL) for role in ROLES))
+        if rival != "random" and f"{role}_vs_{rival}" in played
+    ]
+    for role, rival in shown:
+        table.add_column(f"{role} beats {rival}", justify="right")
     elos = session.evaluator.elo() if session.evaluator.stages else ([], [])
     for role in ("seeker", "hider"):
         if session.task.role in ("both", role):
@@ -129,7 +135,7 @@ def strength_table(session: Session) -> Table:
     for number, (stage, scores) in enumerate(
         zip(session.evaluator.stages, session.scores, strict=False)
     ):
-        cells = [f"{scores[f'{role}_vs_{bot}'].win_rate:.0%}" for role, bot in shown]
+        cells = [f"{scores[f'{role}_vs_{rival}'].win_rate:.0%}" for role, rival in shown]
         ratings = [
             f"{elo[number]:.0f}"
             for role, elo in zip(("seeker", "hider"), elos, strict=True)
@@ -156,21 +162,21 @@ def print_results(
     )
     console.print(strength_table(session))
     console.print()
-    for role, bot in PAIRINGS:
-        if score := session.scores[-1].get(f"{role}_vs_{bot}"):
-            low, high = wilson_interval(score.win_rate, score.matches)
-            console.print(
-                f"  {role:<6} beats bot:{bot:<7} {score.win_rate:6.1%}   "
-                f"(95% interval {low:.0%} to {high:.0%})"
-            )
-    if cross_play := session.evaluator.cross_play():
-        rate = cross_play["seeker_win_rate"][-1][-1]
-        console.print(f"  trained against trained: the seeker wins {rate:.1%}")
-    for response in responses:
+    for name, score in session.scores[-1].items():
+        role, rival = name.split("_vs_")
+        low, high = wilson_interval(score.win_rate, score.matches)
+        drawn = score.sampled_win_rate
         console.print(
-            f"  best response to the {response.exploited} after {response.steps:,} steps: wins "
-            f"{response.win_rate:.1%}"
+            f"  {role:<6} beats {rival:<7} {score.win_rate:6.1%}   (95% interval {low:.0%} to "
+            f"{high:.0%})" + ("" if drawn is None else f", {drawn:.1%} when it draws its actions")
         )
+    if cross_play := session.evaluator.cross_play():
+        rate, drawn = (cross_play[f"{mode}seeker_win_rate"][-1][-1] for mode in ("", "sampled_"))
+        console.print(
+            f"  trained against trained: the seeker wins {rate:.1%}, {drawn:.1%} when both draw"
+        )
+    for response in responses:
+        console.print(f"  {response.describe()}")
     run = session.folder
     console.print("\nLook at")
     if film:

@@ -1,27 +1,43 @@
-"""How strong a run is: its stages against bots and each other (Elo), and its exploitability."""
+"""How strong a run is: its stages against bots, a panel and each other, and its exploitability."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from estragon.selfplay.config import PPOConfig, Task
+from estragon.selfplay.config import BLOCKS, PPOConfig, Task
 from estragon.selfplay.policy import Policy, PolicyPlayer
 from estragon.selfplay.trainer import embedded_trainer
+from estragon.support.parallel import available_cores
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import Layout
-from estragon.tag.matches import Outcomes, Player, play_matches
+from estragon.tag.matches import Z95, Outcomes, Player, play_matches
+from estragon.tag.policy_files import load_policies
 from estragon.tag.rules import ROLES, Role, Rules
 
-PAIRINGS = (("seeker", "random"), ("seeker", "evader"), ("hider", "random"), ("hider", "chaser"))
+PAIRINGS: tuple[tuple[Role, str], ...] = (
+    ("seeker", "random"),
+    ("seeker", "evader"),
+    ("hider", "random"),
+    ("hider", "chaser"),
+)
 """A role that learns, and the bot it is measured against."""
 ANCHORS = ("random", "chaser", "evader")
+ARGMAX, SAMPLED = MODES = ("argmax", "sampled")
+"""How policies play: the most likely action, or one drawn as in training."""
+PANEL = "panel"
+PANEL_FOLDER = Path(__file__).with_name("panel")
+"""Pairs trained by other recipes and from other seeds, which no run learns from."""
 MATCHES = 256
-BEST_RESPONSE_MATCHES = 1024
+BEST_RESPONSE_MATCHES = 2048
+BEST_RESPONSE_RATE = 5e-4
+"""The initial learning rate of a best response, which starts from a trained policy."""
 EVALUATION_SEED = 2_000_000_000
 """Far from the seeds of runs: no policy is evaluated on the matches it learned from."""
 POINTS_PER_NAT = 400.0 / np.log(10.0)
@@ -39,18 +55,36 @@ class Stage:
     name: str
     updates: int
     agent_steps: int
-    policies: dict[str, FrozenPolicy]
+    policies: dict[Role, FrozenPolicy]
 
 
 @dataclass(frozen=True)
 class Score:
-    """The results of a role against one opponent."""
+    """The results of a role against one opponent, or against the panel."""
 
     win_rate: float
     reward: float
     """Mean sum of rewards of an episode."""
     seconds: float
     matches: int
+    sampled_win_rate: float | None = None
+    """The same when policies draw their actions."""
+
+
+class Pairing(NamedTuple):
+    """Two players by name: `bot:NAME`, `panel:NAME` or the name of a stage; and how they play."""
+
+    seeker: str
+    hider: str
+    mode: str = ARGMAX
+
+
+def load_panel(rules: Rules) -> dict[str, dict[Role, FrozenPolicy]]:
+    """The members of the panel by name; empty for a game that they do not know."""
+    if rules.rules != "seek":
+        return {}
+    files = sorted(PANEL_FOLDER.glob("*.npz"))
+    return {f"{PANEL}:{file.stem}": load_policies(file, rules) for file in files}
 
 
 @dataclass
@@ -61,23 +95,27 @@ class StageEvaluator:
     layouts: list[Layout]
     matches: int = MATCHES
     stages: list[Stage] = field(default_factory=list)
-    _played: dict[tuple[str, str], tuple[float, int]] = field(default_factory=dict)
-    """The seeker's wins, and matches, by the names of seeker and hider."""
+    _played: dict[Pairing, tuple[float, int]] = field(default_factory=dict)
+    """The seeker's wins, and matches."""
+
+    def __post_init__(self) -> None:
+        """Load the panel."""
+        self._panel = load_panel(self.rules)
 
     def add(self, stage: Stage, report: Callable[[str], None]) -> dict[str, Score]:
-        """Evaluate a new stage against the bots, all earlier stages and itself."""
+        """Evaluate a new stage against the bots, the panel, all earlier stages and itself."""
         self.stages.append(stage)
         scores: dict[str, Score] = {}
-        for role, bot in PAIRINGS:
+        rivals = [(role, bot, [f"bot:{bot}"]) for role, bot in PAIRINGS]
+        if self._panel:
+            rivals += [(role, PANEL, list(self._panel)) for role in ROLES]
+        for role, name, opponents in rivals:
             if role in stage.policies:
-                report(f"{role} against bot:{bot}")
-                scores[f"{role}_vs_{bot}"] = self._against_bot(stage, role, bot)
+                report(f"{role} against {name}")
+                scores[f"{role}_vs_{name}"] = self._score(stage, role, opponents)
         if len(stage.policies) == len(ROLES):
-            for other in self.stages:
-                report(f"against the stage at {other.name}")
-                self._cross_play(stage, other)
-                if other is not stage:
-                    self._cross_play(other, stage)
+            report("against all stages so far")
+            self._cross_play()
         return scores
 
     def elo(self) -> tuple[list[float], list[float]]:
@@ -85,10 +123,12 @@ class StageEvaluator:
         names = [stage.name for stage in self.stages]
         players = names + [f"bot:{bot}" for bot in ANCHORS]
         wins, games = np.zeros((2, len(players), len(players)))
-        self._play_bots()
-        for (seeker, hider), (won, played) in self._played.items():
-            wins[players.index(seeker), players.index(hider)] = won
-            games[players.index(seeker), players.index(hider)] = played
+        bots = [Pairing(f"bot:{one}", f"bot:{other}") for one in ANCHORS for other in ANCHORS]
+        self._play([pair for pair in bots if pair not in self._played], self.matches)
+        for (seeker, hider, mode), (won, played) in self._played.items():
+            if mode == ARGMAX and {seeker, hider} <= set(players):
+                wins[players.index(seeker), players.index(hider)] = won
+                games[players.index(seeker), players.index(hider)] = played
         anchors = list(range(len(names), len(players)))
         seeker_elo, hider_elo = fit_elo(wins, games, (anchors, anchors))
         return seeker_elo[: len(names)].tolist(), hider_elo[: len(names)].tolist()
@@ -98,67 +138,97 @@ class StageEvaluator:
         names = [stage.name for stage in self.stages]
         if any(len(stage.policies) < len(ROLES) for stage in self.stages):
             return None
-        results = [[self._played[seeker, hider] for hider in names] for seeker in names]
+        results = self._cross_play()
+        rates = {
+            mode: [[results[Pairing(one, two, mode)] for two in names] for one in names]
+            for mode in MODES
+        }
         seeker_elo, hider_elo = self.elo()
         return {
             "stages": [
                 {"name": stage.name, "agent_steps": stage.agent_steps} for stage in self.stages
             ],
-            "seeker_win_rate": [[won / played for won, played in row] for row in results],
+            "seeker_win_rate": rates[ARGMAX],
+            "sampled_seeker_win_rate": rates[SAMPLED],
             "episodes": self.matches,
             "elo": {"seeker": seeker_elo, "hider": hider_elo},
         }
 
     def save(self) -> list[list[Any]]:
         """Every result, as plain data."""
-        return [[*names, *result] for names, result in self._played.items()]
+        return [[*pairing, *result] for pairing, result in self._played.items()]
 
     def restore(self, stages: list[Stage], saved: list[list[Any]]) -> None:
         """Load what `save` gave."""
         self.stages = stages
-        self._played = {(s, h): (float(won), int(played)) for s, h, won, played in saved}
+        self._played = {Pairing(*names): (float(won), int(played)) for *names, won, played in saved}
 
-    def _against_bot(self, stage: Stage, role: str, name: str) -> Score:
-        own, bot = _player(stage.policies[role], self.rules), Bot(name, self.rules)
-        bot_name = f"bot:{name}"
-        if role == "seeker":
-            outcomes = self._play(stage.name, bot_name, own, bot)
-        else:
-            outcomes = self._play(bot_name, stage.name, bot, own)
+    def _cross_play(self) -> dict[Pairing, float]:
+        """The seeker's share of wins of every stage against every stage; plays what is missing."""
+        names = [stage.name for stage in self.stages]
+        pairs = [Pairing(one, two, mode) for one in names for two in names for mode in MODES]
+        self._play([pair for pair in pairs if pair not in self._played], self.matches)
+        return {pair: self._played[pair][0] / self._played[pair][1] for pair in pairs}
+
+    def _score(self, stage: Stage, role: Role, opponents: list[str]) -> Score:
         agent = ROLES.index(role)
+        each = math.ceil(self.matches / len(opponents))
+        rates, outcomes = {}, []
+        for mode in MODES:
+            pairs = [
+                Pairing(stage.name, name, mode) if agent == 0 else Pairing(name, stage.name, mode)
+                for name in opponents
+            ]
+            played = self._play(pairs, each)
+            rates[mode] = sum(_wins(one, agent) for one in played) / (each * len(played))
+            outcomes += played if mode == ARGMAX else []
         return Score(
-            _wins(outcomes, agent) / self.matches,
-            float(outcomes.rewards[:, agent].mean()),
-            float(outcomes.ticks.mean() / self.rules.physics.ticks_per_second),
-            self.matches,
+            rates[ARGMAX],
+            float(np.mean([one.rewards[:, agent].mean() for one in outcomes])),
+            float(np.mean([one.ticks.mean() for one in outcomes]))
+            / self.rules.physics.ticks_per_second,
+            each * len(opponents),
+            rates[SAMPLED],
         )
 
-    def _cross_play(self, seeker: Stage, hider: Stage) -> None:
-        self._play(
-            seeker.name,
-            hider.name,
-            _player(seeker.policies["seeker"], self.rules),
-            _player(hider.policies["hider"], self.rules),
+    def _play(self, pairs: Sequence[Pairing], matches: int) -> list[Outcomes]:
+        """Play these pairs, two at a time; policies compute in one torch thread each."""
+        workers = ThreadPoolExecutor(
+            min(BLOCKS, available_cores()), initializer=torch.set_num_threads, initargs=(1,)
         )
+        with workers:
+            found = list(
+                workers.map(
+                    lambda pair: play_matches(
+                        self._player(pair.seeker, "seeker", pair.mode),
+                        self._player(pair.hider, "hider", pair.mode),
+                        matches,
+                        rules=self.rules,
+                        layouts=self.layouts,
+                        seed=EVALUATION_SEED,
+                    ),
+                    pairs,
+                )
+            )
+        for pair, outcomes in zip(pairs, found, strict=True):
+            self._played[pair] = _wins(outcomes, 0), matches
+        return found
 
-    def _play_bots(self) -> None:
-        for seeker in ANCHORS:
-            for hider in ANCHORS:
-                names = f"bot:{seeker}", f"bot:{hider}"
-                if names not in self._played:
-                    self._play(*names, Bot(seeker, self.rules), Bot(hider, self.rules))
-
-    def _play(self, seeker: str, hider: str, one: Player, other: Player) -> Outcomes:
-        outcomes = play_matches(
-            one, other, self.matches, rules=self.rules, layouts=self.layouts, seed=EVALUATION_SEED
-        )
-        self._played[seeker, hider] = _wins(outcomes, 0), self.matches
-        return outcomes
+    def _player(self, name: str, role: Role, mode: str) -> Player:
+        if name.startswith("bot:"):
+            return Bot(name.removeprefix("bot:"), self.rules, threads=1)
+        if name in self._panel:
+            policy = self._panel[name][role]
+        else:
+            policy = next(stage.policies[role] for stage in self.stages if stage.name == name)
+        return _player(policy, self.rules, mode)
 
 
-def _player(policy: FrozenPolicy, rules: Rules) -> PolicyPlayer:
+def _player(policy: FrozenPolicy, rules: Rules, mode: str = ARGMAX) -> PolicyPlayer:
     """Torch on one thread keeps its speed beside a busy neighbour; numpy's threads do not."""
-    return PolicyPlayer(Policy(policy, rules), None)
+    key = [EVALUATION_SEED, ROLES.index(policy.role)]
+    rng = np.random.Generator(np.random.SFC64(key)) if mode == SAMPLED else None
+    return PolicyPlayer(Policy(policy, rules), rng)
 
 
 def _wins(outcomes: Outcomes, agent: int) -> float:
@@ -212,36 +282,73 @@ class BestResponse:
     steps: int
     """Agent-steps the best response learned from."""
     win_rate: float
-    """How often the best response then won."""
+    """How often the best response won: the better of what it was before and after learning."""
+    start_win_rate: float
+    """How often the policy that it started from won."""
+
+    @property
+    def gain(self) -> float:
+        """The exploitability: the share of matches won by learning."""
+        return self.win_rate - self.start_win_rate
+
+    @property
+    def gain_interval(self) -> tuple[float, float]:
+        """The 95% interval of the gain."""
+        spread = sum(rate * (1.0 - rate) for rate in (self.win_rate, self.start_win_rate))
+        reach = Z95 * math.sqrt(spread / BEST_RESPONSE_MATCHES)
+        return self.gain - reach, self.gain + reach
+
+    def describe(self) -> str:
+        """The result in one line."""
+        low, high = (100 * edge for edge in self.gain_interval)
+        return (
+            f"a best response to the {self.exploited} gains {100 * self.gain:.1f} points (95% "
+            f"interval {low:.0f} to {high:.0f}): wins {self.win_rate:.1%} instead of "
+            f"{self.start_win_rate:.1%} after {self.steps:,} steps"
+        )
 
 
 def train_best_response(
     exploited: Role,
     policy_file: Path,
-    policy: FrozenPolicy,
+    policies: dict[Role, FrozenPolicy],
     task: Task,
     config: PPOConfig,
     steps: int,
 ) -> BestResponse:
-    """Train a new opponent against a frozen policy for `steps`, and let them play."""
+    """Train the opponent of a frozen policy for `steps` more, and let them play.
+
+    Args:
+        exploited: the role of the frozen policy.
+        policy_file: holds it.
+        policies: of both roles; where there is none to start from, it starts untrained.
+        task, config: of the run that they are from.
+        steps: agent-steps to learn from.
+    """
     role: Role = ROLES[1 - ROLES.index(exploited)]
     against = replace(task, role=role, opponent=str(policy_file), seed=task.seed + 1)
-    trainer = embedded_trainer(against, config, steps, torch.device("cpu"))
+    start = {role: policies[role]} if role in policies else None
+    if start:
+        config = replace(config, learning_rate=min(config.learning_rate, BEST_RESPONSE_RATE))
+    trainer = embedded_trainer(against, config, steps, torch.device("cpu"), start=start)
     try:
+        candidates = [trainer.freeze()[role]]
         while not trainer.done:
             trainer.update()
-        best = trainer.freeze()[role]
+        candidates.append(trainer.freeze()[role])
     finally:
         trainer.close()
-    players = {one.role: _player(one, task.rules) for one in (best, policy)}
-    seeker, hider = (players[role] for role in ROLES)
-    outcomes = play_matches(
-        seeker,
-        hider,
-        BEST_RESPONSE_MATCHES,
-        rules=task.rules,
-        layouts=task.layouts,
-        seed=EVALUATION_SEED,
-    )
-    rate = _wins(outcomes, ROLES.index(role)) / BEST_RESPONSE_MATCHES
-    return BestResponse(exploited, trainer.agent_steps, rate)
+    rates = []
+    for candidate in candidates:
+        players = {one.role: _player(one, task.rules) for one in (candidate, policies[exploited])}
+        seeker, hider = (players[role] for role in ROLES)
+        outcomes = play_matches(
+            seeker,
+            hider,
+            BEST_RESPONSE_MATCHES,
+            rules=task.rules,
+            layouts=task.layouts,
+            seed=EVALUATION_SEED,
+        )
+        rates.append(_wins(outcomes, ROLES.index(role)) / BEST_RESPONSE_MATCHES)
+    return BestResponse(exploited, trainer.agent_steps, max(rates), rates[0])

@@ -4,12 +4,12 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from estragon.selfplay.config import LEAGUE, RoleChoice
-from estragon.selfplay.policy import Policy, Weights
+from estragon.selfplay.policy import Policy, PolicyPlayer, Weights, blank_policies
 from estragon.support.errors import UserError
 from estragon.tag.bots import Bot
 from estragon.tag.policy_files import load_policies
@@ -20,6 +20,12 @@ USUAL_BOTS = {"seeker": "bot:evader", "hider": "bot:chaser"}
 RANDOM_SHARE = 0.25
 """Of the bots that play the seeker, how many act at random: a hider that has only met hunters does
 not expect them."""
+
+PAST_AT_ONCE = 4
+"""Past selves that play at the same time."""
+HELD_FOR = 12
+"""Rollouts until a past self is replaced by another; of 16 decisions, they are the longest
+episode."""
 
 
 class Opponent(Protocol):
@@ -60,22 +66,16 @@ class ArenaSplit:
         learns[self.first + self.both :, 0] = False
         return learns
 
-    def with_bots(self) -> np.ndarray:
-        """In which arenas a bot plays: (arenas,) bool."""
-        with_bots = np.zeros(self.count, dtype=bool)
-        for _, group in self.against_bots():
-            with_bots[group] = True
-        return with_bots
-
     def against_bots(self) -> list[tuple[int, slice]]:
         """Where bots play, and which agent."""
         return [(1, slice(0, self.bots)), (0, slice(self.count - self.bots, self.count))]
 
-    def against_opponents(self) -> list[tuple[int, slice]]:
-        """Where any other opponent plays, and which agent."""
+    def against_opponents(self, number: int = 0, of: int = 1) -> list[tuple[int, slice]]:
+        """Where opponent `number` of so many plays, and which agent."""
+        groups = [(1, self.bots, self.first), (0, self.first + self.both, self.count - self.bots)]
         return [
-            (1, slice(self.bots, self.first)),
-            (0, slice(self.first + self.both, self.count - self.bots)),
+            (agent, slice(*(start + (end - start) * edge // of for edge in (number, number + 1))))
+            for agent, start, end in groups
         ]
 
 
@@ -168,3 +168,44 @@ class League:
         with self._lock:
             seeker, hider = rng.integers(len(self.pairs), size=2)
             return self.pairs[seeker][0], self.pairs[hider][1]
+
+
+class PastSelves:
+    """Past selves as opponents, each held so long that most episodes have one to the end."""
+
+    def __init__(self, rules: Rules, hidden: int) -> None:
+        """Make room for the weights."""
+        self._policies = [blank_policies(rules, hidden) for _ in range(PAST_AT_ONCE)]
+        self._rounds = 0
+
+    def players(
+        self, league: League, draw: np.random.Generator, act: np.random.Generator
+    ) -> list[OpponentPair]:
+        """The opponents of the next rollout.
+
+        Args:
+            league: where they are from.
+            draw: draws those that are new.
+            act: draws their actions.
+        """
+        for number, pair in enumerate(self._policies):
+            turn = self._rounds + number * HELD_FOR // PAST_AT_ONCE
+            if self._rounds == 0 or turn % HELD_FOR == 0:
+                for policy, weights in zip(pair, league.draw(draw), strict=True):
+                    policy.load_state_dict(weights)
+        self._rounds += 1
+        return [
+            OpponentPair(*(PolicyPlayer(policy, act) for policy in pair)) for pair in self._policies
+        ]
+
+    def save(self) -> dict[str, Any]:
+        """Who plays now, as tensors and plain data."""
+        weights = [[policy.copy_weights() for policy in pair] for pair in self._policies]
+        return {"rounds": self._rounds, "weights": weights}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Load what `save` gave."""
+        self._rounds = int(saved["rounds"])
+        for pair, own in zip(self._policies, saved["weights"], strict=True):
+            for policy, weights in zip(pair, own, strict=True):
+                policy.load_state_dict(weights)

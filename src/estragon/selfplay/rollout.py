@@ -121,8 +121,8 @@ class Players(NamedTuple):
 
     policies: list[Policy]
     """Seeker and hider, as they are now."""
-    opponents: OpponentPair
-    """They play the agents that do not learn,"""
+    opponents: Sequence[OpponentPair]
+    """They play the agents that do not learn, each in an equal share of the arenas,"""
     bots: OpponentPair
     """except in the arenas set aside for bots."""
     rng: np.random.Generator
@@ -141,7 +141,6 @@ class Rollout:
         """Taken so far."""
         self._rules, self._config = rules, config
         self._learns = split.learns()
-        self._with_bots = split.with_bots()
         count, steps, size = split.count, config.horizon, rules.observation.size
         self._features = np.empty((2, steps + 1, count, size), dtype=np.float32)
         self._actions = np.empty((2, steps, count, 2), dtype=np.int64)
@@ -227,7 +226,9 @@ class Rollout:
 
     def complete(self, observations: np.ndarray, players: Players) -> np.ndarray:
         """All actions, with those of the agents that do not learn."""
-        self._play_opponents(observations, players.opponents, self.split.against_opponents())
+        for number, opponents in enumerate(players.opponents):
+            where = self.split.against_opponents(number, len(players.opponents))
+            self._play_opponents(observations, opponents, where)
         self._play_opponents(observations, players.bots, self.split.against_bots())
         return self._env_actions
 
@@ -264,22 +265,15 @@ class Rollout:
             self._advantages,
         )
 
-    def batch(self, role: int, weight: float) -> Batch:
-        """The rows of one role in a finished rollout.
-
-        Args:
-            role: who learns.
-            weight: of the rows outside the arenas set aside for bots.
-        """
+    def batch(self, role: int) -> Batch:
+        """The rows of one role in a finished rollout."""
         mask = self._learning[role]
-        weights = np.where(self._with_bots, np.float32(1.0), np.float32(weight))
         return Batch(
             self._features[role, :-1][mask],
             self._actions[role][mask],
             self._log_probs[role][mask],
             self._advantages[role][mask],
             self._values[role, :-1][mask],
-            np.broadcast_to(weights, mask.shape)[mask],
         )
 
     def moments(self, role: int) -> Moments:

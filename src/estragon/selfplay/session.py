@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from estragon.selfplay.checkpoint import (
 from estragon.selfplay.config import LEAGUE, PPOConfig, Task
 from estragon.selfplay.evaluation import (
     PAIRINGS,
+    PANEL,
     BestResponse,
     Score,
     Stage,
@@ -38,16 +39,20 @@ from estragon.support.progress import Progress
 from estragon.support.runs import LOGS
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import load_policy, save_policies
-from estragon.tag.rules import Role, Rules
+from estragon.tag.rules import ROLES, Role, Rules
 
 STAGES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 """Shares of the budget at which a run is evaluated and its policies are kept."""
 CHECKPOINT_EVERY_SEC = 10.0
-MEASURES = ("win_rate", "reward", "seconds")
+MEASURES = ("win_rate", "reward", "seconds", "sampled_win_rate")
 STRENGTH_COLUMNS = (
     "updates",
     "agent_steps",
-    *(f"{role}_vs_{bot}_{measure}" for role, bot in PAIRINGS for measure in MEASURES),
+    *(
+        f"{role}_vs_{rival}_{measure}"
+        for role, rival in (*PAIRINGS, *((role, PANEL) for role in ROLES))
+        for measure in MEASURES
+    ),
     "seeker_elo",
     "hider_elo",
 )
@@ -259,13 +264,12 @@ class Session:
         """
         responses = []
         if probe_steps and self.task.rules.rule_set.tag_ends_episode:
-            for role, policy in self.trainer.freeze().items():
+            policies = self.trainer.freeze()
+            for role in policies:
                 progress.step(f"best response to the {role}", f"{probe_steps:,} steps")
                 file = self.folder.policy(f"policy_{role}")
                 responses.append(
-                    train_best_response(
-                        cast("Role", role), file, policy, self.task, self.config, probe_steps
-                    )
+                    train_best_response(role, file, policies, self.task, self.config, probe_steps)
                 )
         write_json(
             self.folder.path / "summary.json",
@@ -274,7 +278,11 @@ class Session:
                 "seconds": round(self.seconds, 3),
                 "agent_steps_per_s": round(self.agent_steps_per_s),
                 "scores": {name: asdict(score) for name, score in self.scores[-1].items()},
-                "probes": [asdict(response) for response in responses],
+                "probes": [
+                    asdict(response)
+                    | {"gain": response.gain, "gain_ci95": list(response.gain_interval)}
+                    for response in responses
+                ],
             },
         )
         return responses
@@ -354,6 +362,6 @@ def start_session(
     return session
 
 
-def _save_both(path: Path, policies: dict[str, FrozenPolicy], rules: Rules) -> None:
+def _save_both(path: Path, policies: dict[Role, FrozenPolicy], rules: Rules) -> None:
     for suffix in (".pt", ".npz"):
-        save_policies(path.with_suffix(suffix), cast("dict[Role, FrozenPolicy]", policies), rules)
+        save_policies(path.with_suffix(suffix), policies, rules)

@@ -18,11 +18,12 @@ from estragon.selfplay.config import BLOCKS, LEAGUE, PPOConfig, Task
 from estragon.selfplay.league import (
     League,
     OpponentPair,
+    PastSelves,
     fixed_opponents,
     league_bots,
     split_arenas,
 )
-from estragon.selfplay.policy import Policy, PolicyPlayer, blank_policies
+from estragon.selfplay.policy import Policy, PolicyPlayer
 from estragon.selfplay.ppo import Batch, Learner, Losses, Moments
 from estragon.selfplay.rollout import EpisodeStats, Players, Rollout, play
 from estragon.support.parallel import available_cores
@@ -32,10 +33,6 @@ from estragon.tag.rules import HIDER, ROLES, SEEKER, Role
 
 RNG_PLAY, RNG_OPPONENTS, RNG_LEAGUE, RNG_UPDATE = range(4)
 """The purposes of random streams."""
-LATE_BALANCE = 8.0
-"""Power of the balance weight that the learning rate is multiplied by at the end of a run."""
-RECENT = 0.05
-"""Weight of an update's episodes in the running win rate."""
 TRIAL_UPDATES = 3
 WORTH_IT = 0.75
 """Fewer threads must take less than this share of the time."""
@@ -74,8 +71,8 @@ class Update:
 class RolloutData(Protocol):
     """A finished rollout, ready to be learned from."""
 
-    def batch(self, role: int, weight: float) -> Batch:
-        """The rows of one role; `weight` is that of rows against learners and past selves."""
+    def batch(self, role: int) -> Batch:
+        """The rows of one role."""
 
     def moments(self, role: int) -> Moments:
         """Sums over the observations of a role."""
@@ -142,8 +139,6 @@ class Trainer:
         torch.set_num_threads(threads.torch_threads)  # of this thread, where policies are evaluated
         self.task, self.config, self.source = task, config, source
         self.updates = self.agent_steps = self.episodes = 0
-        self.seeker_share = 0.5
-        """How often the seeker has won lately."""
         self.learning = [SEEKER, HIDER] if task.role == "both" else [ROLES.index(task.role)]
         self.learners = [
             Learner(
@@ -219,7 +214,7 @@ class Trainer:
         """Stop the worker threads."""
         self.workers.shutdown()
 
-    def freeze(self) -> dict[str, FrozenPolicy]:
+    def freeze(self) -> dict[Role, FrozenPolicy]:
         """The learning roles as they are now."""
         share = self.agent_steps // len(self.learning)
         return {
@@ -235,7 +230,6 @@ class Trainer:
             "updates": self.updates,
             "agent_steps": self.agent_steps,
             "episodes": self.episodes,
-            "seeker_share": self.seeker_share,
             "learners": [learner.save() for learner in self.learners],
             "league": [list(pair) for pair in self.league.pairs],
         } | self.source.save()
@@ -245,7 +239,6 @@ class Trainer:
         self.updates = int(saved["updates"])
         self.agent_steps = int(saved["agent_steps"])
         self.episodes = int(saved["episodes"])
-        self.seeker_share = float(saved["seeker_share"])
         for learner, state in zip(self.learners, saved["learners"], strict=True):
             learner.restore(state)
         self.league.pairs = [(seeker, hider) for seeker, hider in saved["league"]]
@@ -253,29 +246,19 @@ class Trainer:
         self.source.restore(saved)
         self.source.publish(self.policies)
 
-    def balance_weight(self, role: int) -> float:
-        """How much a role learns from matches between learners: less where it wins too often.
-
-        Its matches against bots count in full: a weak bot cannot help losing.
-        """
-        if self.task.opponent != LEAGUE:
-            return 1.0
-        lost = 1.0 - self.seeker_share if role == SEEKER else self.seeker_share
-        return float(min(1.0, 2.0 * lost) ** self.config.balancing)
-
     @property
     def learning_rate(self) -> float:
-        """Adam's step size now, before balancing."""
-        start, end = self.config.learning_rate, self.config.final_learning_rate
+        """Adam's step size now."""
+        return self._scheduled(self.config.learning_rate, self.config.final_learning_rate)
+
+    def _scheduled(self, start: float, end: float) -> float:
+        """A setting that changes linearly over the run."""
         return start + min(1.0, self.progress) * (end - start)
 
-    def draw_opponents(self, spare: list[Policy], part: int) -> OpponentPair:
-        """Past selves, loaded into the `spare` policies."""
-        weights = self.league.draw(self.rng(RNG_LEAGUE, part))
-        rng = self.rng(RNG_OPPONENTS, part)
-        for policy, own in zip(spare, weights, strict=True):
-            policy.load_state_dict(own)
-        return OpponentPair(*(PolicyPlayer(policy, rng) for policy in spare))
+    def opponents(self, past: PastSelves, part: int) -> list[OpponentPair]:
+        """The past selves that play in the next rollout of a part of the arenas."""
+        draw, act = self.rng(RNG_LEAGUE, part), self.rng(RNG_OPPONENTS, part)
+        return past.players(self.league, draw, act)
 
     def rng(self, purpose: int, part: int) -> np.random.Generator:
         """The generator of this update for one purpose."""
@@ -286,16 +269,15 @@ class Trainer:
         self, role: int, rollouts: Sequence[RolloutData], learning_rate: float
     ) -> tuple[int, Losses | None]:
         """Let one role learn; returns how many rows it learned from."""
-        weight = self.balance_weight(role)
-        batches = [rollout.batch(role, weight) for rollout in rollouts]
+        batches = [rollout.batch(role) for rollout in rollouts]
         rows = sum(len(batch.features) for batch in batches)
         if rows < 2:  # nothing to normalise the advantages with
             return rows, None
-        # Late, when neither finds anything new, the winner waits altogether.
-        rate = learning_rate * weight ** (LATE_BALANCE * min(1.0, self.progress))
+        entropy_coef = self._scheduled(self.config.entropy, self.config.final_entropy)
         moments = [rollout.moments(role) for rollout in rollouts]
         rng = self.rng(RNG_UPDATE, role)
-        return rows, self.learners[role].update(batches, moments, rate, rng)
+        learner = self.learners[role]
+        return rows, learner.update(batches, moments, learning_rate, entropy_coef, rng)
 
     def _count(self, rows: int, episodes: EpisodeStats) -> None:
         self.updates += 1
@@ -303,9 +285,6 @@ class Trainer:
         if self.updates % self.config.snapshot_every == 0:
             self.league.add(self.policies)
         self.episodes += episodes.count
-        if episodes.count:
-            share = episodes.seeker_wins / episodes.count
-            self.seeker_share += RECENT * (share - self.seeker_share)
 
 
 class EmbeddedSource:
@@ -332,7 +311,7 @@ class EmbeddedSource:
             )
             arenas.reset()
             self.arenas.append(arenas)
-        self._opponents: OpponentPair | None = None
+        self._fixed: OpponentPair | None = None
         if task.opponent != LEAGUE:
             # policies of a file play in torch too, on the thread that asks
             pair = fixed_opponents(task.opponent, task.role, task.rules)
@@ -342,9 +321,9 @@ class EmbeddedSource:
                 else opponent
                 for opponent in pair
             )
-            self._opponents = OpponentPair(seeker, hider)
+            self._fixed = OpponentPair(seeker, hider)
         self._bots = league_bots(task.rules)
-        self._spare = [blank_policies(task.rules, config.hidden) for _ in range(BLOCKS)]
+        self._past = [PastSelves(task.rules, config.hidden) for _ in range(BLOCKS)]
 
     @property
     def shape(self) -> str:
@@ -374,8 +353,9 @@ class EmbeddedSource:
         return seconds * (1.0 - done) / done if 0.0 < done < 1.0 else 0.0
 
     def save(self) -> dict[str, Any]:
-        """The arenas, and the running episodes in them."""
+        """The arenas, the running episodes in them, and against whom."""
         return {
+            "past": [past.save() for past in self._past],
             "arenas": [_tensors(arenas.save()) for arenas in self.arenas],
             "tallies": [_tensors(rollout.episodes.save()) for rollout in self.rollouts],
         }
@@ -386,9 +366,11 @@ class EmbeddedSource:
             arenas.restore(_arrays(state))
         for rollout, state in zip(self.rollouts, saved["tallies"], strict=True):
             rollout.episodes.restore(_arrays(state))
+        for past, state in zip(self._past, saved.get("past", ()), strict=False):
+            past.restore(state)
 
     def _play(self, block: int, trainer: Trainer) -> None:
-        opponents = self._opponents or trainer.draw_opponents(self._spare[block], block)
+        opponents = [self._fixed] if self._fixed else trainer.opponents(self._past[block], block)
         policies = [learner.actor for learner in trainer.learners]
         players = Players(policies, opponents, self._bots, trainer.rng(RNG_PLAY, block))
         play(self.arenas[block], self.rollouts[block], players)
@@ -408,9 +390,10 @@ def embedded_trainer(
     steps: int,
     device: torch.device,
     threads: Threads = Threads(BLOCKS),  # noqa: B008 - immutable
+    start: Mapping[Role, FrozenPolicy] | None = None,
 ) -> Trainer:
     """A trainer on the embedded engine."""
-    return Trainer(task, config, EmbeddedSource(task, config, steps), device, threads)
+    return Trainer(task, config, EmbeddedSource(task, config, steps), device, threads, start)
 
 
 def choose_threads(task: Task, config: PPOConfig) -> Threads:

@@ -11,7 +11,7 @@ from estragon.live.learning import LearningActor
 from estragon.live.protocol import ActionRequest, Decision, Experience, Hello, Outcome
 from estragon.live.source import LiveRollout, LiveSource
 from estragon.selfplay.config import PPOConfig, Task
-from estragon.selfplay.league import OpponentPair, league_bots, split_arenas
+from estragon.selfplay.league import league_bots, split_arenas
 from estragon.selfplay.policy import Policy, blank_policies
 from estragon.selfplay.ppo import Batch, compute_gae
 from estragon.selfplay.rollout import EpisodeCounter, EpisodeStats, Players, Rollout
@@ -111,13 +111,12 @@ def test_the_rows_are_those_of_the_embedded_engine(rule_set: str) -> None:
     random = np.random.default_rng((task.seed, CLIENT))
     arrays = [policy.arrays() for policy in policies]
     bots = league_bots(task.rules)
-    players = Players(policies, OpponentPair(None, None), bots, random, arrays)
+    players = Players(policies, [], bots, random, arrays)
     assert len(source.delivered) == 3
     for rollout in source.delivered:
         block.play(players)
         for role in (SEEKER, HIDER):
-            balance_weight = trainer.balance_weight(role)
-            expected = block.rollout.batch(role, balance_weight)
+            expected = block.rollout.batch(role)
             for mine, its in zip(rollout.batches[role], expected, strict=True):
                 assert np.array_equal(mine, its)
             moments = block.rollout.moments(role)

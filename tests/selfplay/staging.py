@@ -106,7 +106,7 @@ def beginners(rules: Rules, seed: int = 0) -> dict[Role, FrozenPolicy]:
 def stage_of(name: str, rules: Rules, updates: int, *roles: Role) -> Stage:
     """A stage of policies that know nothing."""
     policies = beginners(rules, updates)
-    kept: dict[str, FrozenPolicy] = {role: policies[role] for role in roles or ROLES}
+    kept: dict[Role, FrozenPolicy] = {role: policies[role] for role in roles or ROLES}
     return Stage(name, updates, 100 * updates, kept)
 
 

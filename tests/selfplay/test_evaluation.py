@@ -14,6 +14,7 @@ from estragon.selfplay.evaluation import (
     Stage,
     StageEvaluator,
     fit_elo,
+    load_panel,
     train_best_response,
 )
 from estragon.show.charts.data import read_cross_play
@@ -22,7 +23,7 @@ from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts
 from estragon.tag.matches import play_matches
 from estragon.tag.policy_files import save_policies
-from estragon.tag.rules import Role
+from estragon.tag.rules import ROLES, Role
 from tests.selfplay.staging import CONFIG, LAYOUTS, beginners, short_rules, stage_of, task_of
 
 RULES = short_rules(seconds=2.0)
@@ -42,17 +43,21 @@ def judged() -> tuple[StageEvaluator, list[Any]]:
     own = evaluator()
     told: list[str] = []
     scores = [own.add(stage, told.append) for stage in stages()]
-    assert any("bot:chaser" in what for what in told)
-    assert any("50%" in what for what in told)
+    assert any("chaser" in what for what in told)
+    assert any("stages" in what for what in told)
     return own, scores
 
 
 def test_every_role_is_measured_against_its_bots(judged: tuple[StageEvaluator, list[Any]]) -> None:
     _, scores = judged
     for score in scores:
-        assert list(score) == [f"{role}_vs_{bot}" for role, bot in PAIRINGS]
+        assert list(score) == [
+            *(f"{role}_vs_{bot}" for role, bot in PAIRINGS),
+            *(f"{role}_vs_panel" for role in ROLES),
+        ]
         for result in score.values():
             assert 0.0 <= result.win_rate <= 1.0
+            assert 0.0 <= result.sampled_win_rate <= 1.0
             assert 0.0 < result.seconds <= 2.0
             assert result.matches == MATCHES
     assert scores[-1]["hider_vs_chaser"].win_rate < 1.0
@@ -102,6 +107,9 @@ def test_saved_it_goes_on_as_if_nothing_had_been(judged: tuple[StageEvaluator, l
     other.restore(stages(), json.loads(json.dumps(own.save())))
     assert other.cross_play() == own.cross_play()
     assert other.save() == own.save()
+    older = [[*row[:2], *row[3:]] for row in own.save() if row[2] == "argmax"]
+    other.restore(stages(), older)
+    assert other.cross_play() == own.cross_play(), "what an older run did not play is played now"
     more = stage_of("more", RULES, 7)
     whole = evaluator()
     for stage in stages():
@@ -113,7 +121,7 @@ def test_saved_it_goes_on_as_if_nothing_had_been(judged: tuple[StageEvaluator, l
 def test_where_one_role_learned_there_is_no_cross_play() -> None:
     own = evaluator()
     scores = own.add(stage_of("0%", RULES, 0, "seeker"), lambda _: None)
-    assert list(scores) == ["seeker_vs_random", "seeker_vs_evader"]
+    assert list(scores) == ["seeker_vs_random", "seeker_vs_evader", "seeker_vs_panel"]
     assert own.cross_play() is None
     seeker, hider = own.elo()
     assert len(seeker) == len(hider) == 1
@@ -237,17 +245,38 @@ def test_a_best_response_plays_the_other_role(
 ) -> None:
     monkeypatch.setattr("estragon.selfplay.evaluation.BEST_RESPONSE_MATCHES", 32)
     rules = short_rules()
-    policy = beginners(rules)[exploited]
+    policies = beginners(rules)
     path = tmp_path / "policy.pt"
-    save_policies(path, {exploited: policy}, rules)
+    save_policies(path, {exploited: policies[exploited]}, rules)
     before = path.read_bytes()
     found, again = (
-        train_best_response(exploited, path, policy, task_of(rules=rules), CONFIG, STEPS)
+        train_best_response(exploited, path, policies, task_of(rules=rules), CONFIG, STEPS)
         for _ in range(2)
     )
     assert found == again, "same seed, same best response"
     assert found.exploited == exploited
     assert STEPS <= found.steps < STEPS + CONFIG.arenas * CONFIG.horizon
-    assert 0.0 <= found.win_rate <= 1.0
+    assert 0.0 <= found.start_win_rate <= found.win_rate <= 1.0
+    low, high = found.gain_interval
+    assert low <= found.gain <= high
+    assert f"{100 * found.gain:.1f} points" in found.describe()
     assert (found.win_rate > 0.5) == (exploited == "seeker"), "in a second nobody is caught"
     assert path.read_bytes() == before
+
+
+def test_the_panel_plays_the_game_it_knows_only() -> None:
+    members = load_panel(RULES)
+    assert len(members) >= 3
+    for policies in members.values():
+        assert set(policies) == set(ROLES)
+        assert min(policy.trained_steps for policy in policies.values()) > 1_000_000
+    assert load_panel(short_rules("transfer")) == {}
+
+
+def test_drawn_actions_are_drawn_again_the_same() -> None:
+    one, two = evaluator(), evaluator()
+    for own in (one, two):
+        own.add(stages()[0], lambda _: None)
+    assert one.save() == two.save()
+    drawn = {mode: result for *_, mode, result, _ in one.save()}
+    assert set(drawn) == {"argmax", "sampled"}

@@ -8,8 +8,11 @@ import torch
 
 from estragon.selfplay.config import LEAGUE
 from estragon.selfplay.league import (
+    HELD_FOR,
+    PAST_AT_ONCE,
     ArenaSplit,
     League,
+    PastSelves,
     fixed_opponents,
     league_bots,
     resolve_opponent,
@@ -175,3 +178,45 @@ def test_sparring_partners_play_the_role_they_are_good_at() -> None:
     actions = seekers.act(seen)
     np.testing.assert_array_equal(actions[:5], Bot("random", OPPONENTS_RULES).act(seen)[:5])
     np.testing.assert_array_equal(actions[5:], Bot("chaser", OPPONENTS_RULES).act(seen)[5:])
+
+
+def test_a_past_self_stays_for_a_while() -> None:
+    league, own = remembering(64, 40), PastSelves(RULES, 16)
+    seen = []
+    for number in range(3 * HELD_FOR):
+        rng = np.random.default_rng(number)
+        pairs = own.players(league, rng, rng)
+        assert len(pairs) == PAST_AT_ONCE
+        seen.append([float(pair.seeker.policy.mean[0]) for pair in pairs])  # type: ignore[union-attr]
+    changes = (np.diff(np.array(seen), axis=0) != 0).sum(axis=0)
+    assert (changes >= 2).all()
+    assert (changes <= 3).all()
+
+
+def test_saved_past_selves_go_on_as_if_nothing_had_been() -> None:
+    league, one, two = remembering(64, 40), PastSelves(RULES, 16), PastSelves(RULES, 16)
+    for number in range(5):
+        one.players(league, np.random.default_rng(number), np.random.default_rng(0))
+    two.restore(one.save())
+    for number in range(5, 20):
+        for past in (one, two):
+            past.players(league, np.random.default_rng(number), np.random.default_rng(0))
+        assert [
+            torch.equal(a["mean"], b["mean"])
+            for mine, its in zip(one.save()["weights"], two.save()["weights"], strict=True)
+            for a, b in zip(mine, its, strict=True)
+        ] == [True] * (2 * PAST_AT_ONCE)
+
+
+def test_opponents_share_the_arenas_set_aside_for_them() -> None:
+    split = split_arenas(100, "both", LEAGUE, 0.5, 0.2)
+    whole = {agent: range(100)[group] for agent, group in split.against_opponents()}
+    for agent, rows in whole.items():
+        parts = [
+            row
+            for number in range(3)
+            for who, group in split.against_opponents(number, 3)
+            if who == agent
+            for row in range(100)[group]
+        ]
+        assert parts == list(rows)

@@ -295,24 +295,11 @@ def played(learner: Learner, seed: int) -> Batch:
         chances.log().squeeze(1).numpy(),
         (earned - guessed).numpy(),
         guessed.numpy(),
-        np.ones(PPO_ROWS, dtype=np.float32),
     )
 
 
 def update(learner: Learner, seed: int, rate: float = 3e-3) -> Losses:
     return learner.update([played(learner, seed)], NOTHING_SEEN, rate, np.random.default_rng(seed))
-
-
-def test_rows_of_no_weight_teach_the_policy_nothing() -> None:
-    config = replace(EASY, value_coef=0.0, entropy=0.0)
-    for weight in (0.0, 1.0):
-        learner = learner_of(config)
-        before = through_a_file(learner.policy.layers.state_dict())
-        batch = played(learner, 1)
-        batch.weights[...] = weight
-        learner.update([batch], NOTHING_SEEN, 3e-3, np.random.default_rng(1))
-        changed = bool(differences(before, learner.policy.layers.state_dict()))
-        assert changed == (weight > 0.0)
 
 
 def test_it_learns_what_pays_and_what_that_is_worth() -> None:

@@ -37,7 +37,7 @@ def play(block: Block, times: int = 1, seed: int = 0) -> None:
     random = np.random.default_rng(seed)
     opponents = OpponentPair(*(PolicyPlayer(policy, random) for policy in policies))
     for _ in range(times):
-        block.play(Players(policies, opponents, league_bots(rules), random))
+        block.play(Players(policies, [opponents], league_bots(rules), random))
 
 
 @pytest.mark.parametrize("rule_set", RULE_SETS)
@@ -51,7 +51,7 @@ def test_rows_belong_to_the_role_that_acted(rule_set: str) -> None:
         before = block.arenas.arenas["seeker"].copy()
         play(block)
         swaps += int((block.arenas.arenas["seeker"] != before).sum())
-        rows = [block.rollout.batch(role, 1.0) for role in (SEEKER, HIDER)]
+        rows = [block.rollout.batch(role) for role in (SEEKER, HIDER)]
         assert (rows[SEEKER].features[:, it] == 1.0).all()
         assert (rows[SEEKER].features[:, not_it] == 0.0).all()
         assert (rows[HIDER].features[:, it] == 0.0).all()
@@ -83,7 +83,7 @@ def test_rows_are_those_of_the_learning_agents_whatever_their_role(rule_set: str
                 observations[(is_seeker == (role == SEEKER)) & block.rollout.split.learns()]
                 for observations, is_seeker in seen
             ]
-            rows = block.rollout.batch(role, 1.0).features
+            rows = block.rollout.batch(role).features
             assert np.array_equal(rows[:, rays], np.concatenate(expected)[:, rays])
 
 
@@ -95,7 +95,7 @@ def test_opponents_see_what_the_agents_they_play_see(rule_set: str) -> None:
     it = rules.field("is_seeker").start
     for _ in range(10):
         opponents, bots = OpponentPair(*recorders[:2]), OpponentPair(*recorders[2:])
-        block.play(Players(policies_of(rules), opponents, bots, np.random.default_rng(0)))
+        block.play(Players(policies_of(rules), [opponents], bots, np.random.default_rng(0)))
     seen = [np.concatenate(recorder.rows) for recorder in recorders]
     for role, rows in enumerate(seen):
         assert (rows[:, it] == 1 - role % 2).all(), "a seeker plays seekers, a hider hiders"
@@ -111,7 +111,7 @@ def test_the_moments_are_those_of_the_rows_sampled() -> None:
     block = block_of(task_of(rules=rules))
     play(block)
     for role in (SEEKER, HIDER):
-        moments, rows = block.rollout.moments(role), block.rollout.batch(role, 1.0).features
+        moments, rows = block.rollout.moments(role), block.rollout.batch(role).features
         sampled = len(range(0, DECISIONS, SAMPLED_EVERY))
         assert moments.rows == sampled * len(rows) // DECISIONS
         first = rows.astype(np.float64)[: moments.rows]
@@ -140,7 +140,7 @@ def test_the_same_generator_plays_the_same() -> None:
     one, same, other = (block_of(task_of()) for _ in range(3))
     for block, seed in ((one, 1), (same, 1), (other, 2)):
         play(block, 3, seed)
-    left, right, different = (block.rollout.batch(SEEKER, 1.0) for block in (one, same, other))
+    left, right, different = (block.rollout.batch(SEEKER) for block in (one, same, other))
     assert all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
     assert not np.array_equal(left.features, different.features)
 

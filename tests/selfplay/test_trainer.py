@@ -11,7 +11,7 @@ from estragon.selfplay.trainer import Threads, Trainer, choose_threads
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
 from estragon.tag.policy_files import save_policies
-from estragon.tag.rules import GOING_ON, HIDER, SEEKER
+from estragon.tag.rules import GOING_ON
 from tests.selfplay.staging import (
     CONFIG,
     STEPS_PER_UPDATE,
@@ -208,24 +208,6 @@ def spy_on(block: Block, ended: list[int]) -> None:
         return results
 
     block.arenas.step = spy  # type: ignore[method-assign]
-
-
-def test_the_role_that_always_wins_waits_for_the_other() -> None:
-    for seeker_share, balance_weight in ((1.0, [0.0, 1.0]), (0.75, [0.25, 1.0]), (0.0, [1.0, 0.0])):
-        trainer = trainer_of(balancing=2.0, past=0.3, sparring=0.3)
-        trainer.seeker_share = seeker_share
-        trainer.source.collect(trainer)
-        for block in blocks_of(trainer):
-            for role in (SEEKER, HIDER):
-                weights = block.rollout.batch(role, trainer.balance_weight(role)).weights
-                assert set(weights) == {1.0, balance_weight[role]}
-                taught_by_bots = block.rollout.split.bots * trainer.config.horizon
-                assert (weights == 1.0).sum() >= taught_by_bots > 0, "bots teach in any case"
-        trainer.close()
-    evenly, plainly = trained(5, balancing=1.0), trained(5, balancing=0.0)
-    assert differences(evenly["learners"], plainly["learners"])
-    alone = [trained(5, task_of("hider", "bot:chaser"), balancing=share) for share in (0.0, 1.0)]
-    assert not differences(*alone), "a bot does not catch up"
 
 
 def test_every_chance_has_a_stream_of_its_own() -> None:

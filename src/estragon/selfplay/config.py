@@ -63,9 +63,7 @@ class PPOConfig:
     clip: float = 0.2
     """PPO's clipping range."""
     entropy: float = 0.010
-    """Initial entropy coefficient: higher values explore more. It decreases linearly."""
-    final_entropy: float = 0.0005
-    """Final entropy coefficient."""
+    """Entropy coefficient: higher values explore more."""
     value_coef: Annotated[float, tyro.conf.arg(aliases=["--value-weight"])] = 0.5
     """Weight of the value loss."""
     max_grad_norm: Annotated[float, tyro.conf.arg(aliases=["--gradient-limit"])] = 0.5

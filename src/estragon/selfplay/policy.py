@@ -12,6 +12,8 @@ from estragon.tag.frozen import CLIP, TURNED_FIELDS, FrozenPolicy
 from estragon.tag.rules import ROLES, Role, Rules
 
 Weights = dict[str, torch.Tensor]
+USUAL_LAYERS = 3
+"""`kernels.act` knows no others."""
 
 
 class Policy(nn.Module):
@@ -124,7 +126,8 @@ class PolicyPlayer:
         """Play `policy`; without `rng`, deterministically."""
         self.policy = policy
         self._rng = rng
-        self.arrays = policy.arrays() if rng is not None else None
+        usual = len(policy.layers) == USUAL_LAYERS
+        self.arrays = policy.arrays() if rng is not None and usual else None
 
     def act(self, observations: np.ndarray) -> np.ndarray:
         """Actions (rows, 3) float32 for observations (rows, observation size) float32."""

@@ -136,7 +136,7 @@ class Minibatch(NamedTuple):
 
 
 def ppo_loss(
-    outputs: torch.Tensor, minibatch: Minibatch, config: PPOConfig, entropy_coef: float
+    outputs: torch.Tensor, minibatch: Minibatch, config: PPOConfig
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The loss, and its LOSS_TERMS, for outputs (rows, n_moves + 2) of the policy as it is now."""
     actions, old_log_probs, advantages, returns = minibatch
@@ -151,7 +151,7 @@ def ppo_loss(
     value_loss = (outputs[:, -1] - returns).square().mean()
     entropy = -(log_moves.exp() * log_moves).sum(dim=1)
     entropy = (entropy + nn.functional.softplus(jump) - jump * torch.sigmoid(jump)).mean()
-    loss = policy_loss + config.value_coef * value_loss - entropy_coef * entropy
+    loss = policy_loss + config.value_coef * value_loss - config.entropy * entropy
     kl = (ratio - 1.0 - log_ratio).mean()
     clip_fraction = ((ratio - 1.0).abs() > config.clip).float().mean()
     return loss, torch.stack([policy_loss, value_loss, entropy, kl, clip_fraction]).detach()
@@ -166,7 +166,7 @@ def ppo_loss_gradient(
     returns: np.ndarray,
     clip: float,
     value_coef: float,
-    entropy_coef: float,
+    entropy_weight: float,
     gradient: np.ndarray,
     terms: np.ndarray,
 ) -> None:
@@ -175,7 +175,7 @@ def ppo_loss_gradient(
     Args:
         outputs: (rows, n_moves + 2) float32.
         actions, old_log_probs, advantages, returns: a Minibatch.
-        clip, value_coef, entropy_coef: of the config.
+        clip, value_coef, entropy_weight: of the config.
         gradient: (rows, n_moves + 2) float32 to fill.
         terms: (5,) float64 to fill.
     """
@@ -212,11 +212,11 @@ def ppo_loss_gradient(
         push = 0.0 if too_high or too_low else -share * advantage * ratio
         for k in range(n_moves):
             grad = -push * probs[k]
-            grad += share * entropy_coef * probs[k] * (log_probs[k] + entropy)
+            grad += share * entropy_weight * probs[k] * (log_probs[k] + entropy)
             gradient[row, k] = grad
         gradient[row, move] += push
         grad = push * ((1.0 if jumps else 0.0) - jump_prob)
-        grad += share * entropy_coef * jump * jump_prob * (1.0 - jump_prob)
+        grad += share * entropy_weight * jump * jump_prob * (1.0 - jump_prob)
         gradient[row, n_moves] = grad
         error = row_outputs[n_moves + 1] - returns[row]
         gradient[row, n_moves + 1] = 2.0 * share * value_coef * error
@@ -263,7 +263,6 @@ class Learner:
         batches: list[Batch],
         moments: list[Moments],
         learning_rate: float,
-        entropy_coef: float,
         rng: np.random.Generator,
     ) -> Losses:
         """Optimise on a rollout, then update the normalisation for the next one."""
@@ -285,8 +284,7 @@ class Learner:
             order = torch.from_numpy(rng.permutation(rows)).to(device)
             for chosen in order.chunk(parts):
                 minibatch = Minibatch(*(column.index_select(0, chosen) for column in columns))
-                seen = features.index_select(0, chosen)
-                steps.append(self._step(seen, minibatch, entropy_coef))
+                steps.append(self._step(features.index_select(0, chosen), minibatch))
             if steps[-1][KL] > config.target_kl:
                 break
         unexplained = float((returns - values).var() / (returns.var() + 1e-8))
@@ -306,9 +304,7 @@ class Learner:
         self.normaliser.warm_start(policy.mean.numpy(), policy.scale.numpy())
         self._sync_actor()
 
-    def _step(
-        self, features: torch.Tensor, minibatch: Minibatch, entropy_coef: float
-    ) -> np.ndarray:
+    def _step(self, features: torch.Tensor, minibatch: Minibatch) -> np.ndarray:
         """One gradient step; returns its LOSS_TERMS."""
         config = self._config
         outputs = self.policy.outputs(features)
@@ -324,13 +320,13 @@ class Learner:
                 minibatch.returns.numpy(),
                 config.clip,
                 config.value_coef,
-                entropy_coef,
+                config.entropy,
                 gradient.numpy(),
                 terms,
             )
             outputs.backward(gradient)  # type: ignore[no-untyped-call]
         else:
-            loss, tensor = ppo_loss(outputs, minibatch, config, entropy_coef)
+            loss, tensor = ppo_loss(outputs, minibatch, config)
             loss.backward()  # type: ignore[no-untyped-call]
             terms = tensor.cpu().numpy()
         nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm)

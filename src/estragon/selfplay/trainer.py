@@ -249,10 +249,7 @@ class Trainer:
     @property
     def learning_rate(self) -> float:
         """Adam's step size now."""
-        return self._scheduled(self.config.learning_rate, self.config.final_learning_rate)
-
-    def _scheduled(self, start: float, end: float) -> float:
-        """A setting that changes linearly over the run."""
+        start, end = self.config.learning_rate, self.config.final_learning_rate
         return start + min(1.0, self.progress) * (end - start)
 
     def opponents(self, past: PastSelves, part: int) -> list[OpponentPair]:
@@ -273,11 +270,9 @@ class Trainer:
         rows = sum(len(batch.features) for batch in batches)
         if rows < 2:  # nothing to normalise the advantages with
             return rows, None
-        entropy_coef = self._scheduled(self.config.entropy, self.config.final_entropy)
         moments = [rollout.moments(role) for rollout in rollouts]
         rng = self.rng(RNG_UPDATE, role)
-        learner = self.learners[role]
-        return rows, learner.update(batches, moments, learning_rate, entropy_coef, rng)
+        return rows, self.learners[role].update(batches, moments, learning_rate, rng)
 
     def _count(self, rows: int, episodes: EpisodeStats) -> None:
         self.updates += 1

@@ -16,7 +16,7 @@ from estragon.commands.train_tag import STEPS
 from estragon.judge.bench import Figure
 from estragon.selfplay.config import LEAGUE, PPOConfig, Task
 from estragon.selfplay.policy import PolicyPlayer
-from estragon.selfplay.trainer import Threads, Trainer, choose_threads, embedded_trainer
+from estragon.selfplay.trainer import Threads, Trainer, embedded_trainer
 from estragon.support import paths
 from estragon.tag.layout import load_layouts
 from estragon.tag.rules import ROLES, Role, load_rules
@@ -64,7 +64,7 @@ def measure(seconds: float) -> list[Figure]:
     task = Task(rules, load_layouts(rules.layout, rules), 0, "both", LEAGUE)
     torch_threads = torch.get_num_threads()
     try:
-        setup = Setup(task, choose_threads(task, CONFIG), faster_threads(CONFIG))
+        setup = Setup(task, Threads.of_this_machine(), faster_threads(CONFIG))
         figures = _beside_sb3(setup, seconds) + _growth(setup, seconds)
         # After the rates: by now everything is compiled, on both sides.
         figures += _strength(setup, min(LONGEST_SEC, LONGEST_TIMES * seconds))

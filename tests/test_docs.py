@@ -19,7 +19,7 @@ from estragon.envs.wire import read_agents
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.live.protocol import Hello, read_message
-from estragon.selfplay import session, trainer
+from estragon.selfplay import session
 from estragon.selfplay.evaluation import StageEvaluator
 from estragon.support import paths
 from estragon.tag.layout import load_layout
@@ -96,7 +96,6 @@ def test_every_command_runs(
     monkeypatch.setenv("PATH", f"{BIN}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(session, "StageEvaluator", partial(StageEvaluator, matches=16))
     monkeypatch.setattr("estragon.show.charts.draw.all_charts", few_charts)
-    monkeypatch.setattr(trainer, "choose_threads", lambda *_: trainer.Threads(1, 1))
     for line in lines:
         command = line.split("#")[0].strip().replace(".venv/bin/", "")
         if command in RUN_ELSEWHERE:

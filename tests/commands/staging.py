@@ -26,7 +26,6 @@ draw.all_charts = lambda runs, axis: every_chart(runs, axis)[:4]
 session.CHECKPOINT_EVERY_SEC = 0.2
 session.StageEvaluator = partial(evaluation.StageEvaluator, matches=16)
 evaluation.BEST_RESPONSE_MATCHES = 32
-trainer.choose_threads = lambda task, config: trainer.Threads(2, 1)
 sys.exit(main(["train", "tag", *sys.argv[1:]]))
 """
 COMMAND = [sys.executable, "-c", SCRIPT]

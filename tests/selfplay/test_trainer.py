@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.selfplay.config import BLOCKS, RoleChoice, Task
-from estragon.selfplay.trainer import Threads, Trainer, choose_threads
+from estragon.selfplay.config import BLOCKS, Task
+from estragon.selfplay.trainer import Threads, Trainer
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
 from estragon.tag.policy_files import save_policies
@@ -234,28 +234,7 @@ def test_a_recipe_that_makes_no_sense_is_refused() -> None:
         trainer_of(arenas=33)
 
 
-@pytest.mark.parametrize(
-    ("cores", "seconds", "expected"),
-    [
-        (1, {}, Threads(1, 1)),
-        (2, {Threads(2, 1): 1.0, Threads(1, 1): 2.0}, Threads(2, 1)),
-        (2, {Threads(2, 1): 1.0, Threads(1, 1): 0.95}, Threads(2, 1)),
-        (2, {Threads(2, 1): 1.0, Threads(1, 1): 0.5}, Threads(1, 1)),
-        (8, {Threads(2, 1): 1.0, Threads(1, 1): 2.0, Threads(2, 4): 0.5}, Threads(2, 1)),
-    ],
-)
-def test_the_fastest_is_chosen_if_it_is_worth_it(
-    cores: int, seconds: dict[Threads, float], expected: Threads, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("cores", "workers"), [(1, 1), (2, 2), (8, BLOCKS)])
+def test_a_core_each_and_no_more(cores: int, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("estragon.selfplay.trainer.available_cores", lambda: cores)
-    monkeypatch.setattr(
-        "estragon.selfplay.trainer._time_update", lambda _task, _config, tried: seconds[tried]
-    )
-    assert choose_threads(task_of(), CONFIG) == expected
-
-
-@pytest.mark.parametrize(("role", "opponent"), [("both", "league"), ("seeker", "bot:evader")])
-def test_it_really_tries(role: RoleChoice, opponent: str) -> None:
-    chosen = choose_threads(task_of(role, opponent), CONFIG)
-    assert 1 <= chosen.workers <= BLOCKS
-    assert chosen.torch_threads == 1, "or a seed would mean another run elsewhere"
+    assert Threads.of_this_machine() == Threads(workers, 1)

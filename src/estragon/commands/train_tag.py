@@ -91,7 +91,6 @@ class TrainTagCommand:
 
         from estragon.selfplay.checkpoint import TagRun
         from estragon.selfplay.session import Session, start_session
-        from estragon.selfplay.trainer import choose_threads
         from estragon.trainers.settings import choose_device
 
         check_span("--probe-steps", self.probe_steps, 0)
@@ -103,7 +102,7 @@ class TrainTagCommand:
         if self.run_id is not None:
             raise UserError(f"--run-id {self.run_id}: only together with --resume")
         task, device = self._task(), torch.device(choose_device(self.device))
-        session = start_session(self.output, task, self.config, self.steps, device, choose_threads)
+        session = start_session(self.output, task, self.config, self.steps, device)
         alone.enter_context(locked(session.folder.lock, timeout_sec=0.0))
         rules_file = None if self.rules_file is None else str(self.rules_file.absolute())
         session.write_metadata({"layout": self.layout, "rules_file": rules_file})

@@ -342,13 +342,11 @@ def start_session(
     config: PPOConfig,
     steps: int,
     device: torch.device,
-    choose_threads: Callable[[Task, PPOConfig], Threads],
 ) -> Session:
     """Start a run on the embedded engine in a new directory, once its settings are checked."""
     config.check()
     if not 1 <= steps <= 10**12:
         raise UserError(f"--steps: expected 1 to {10**12}, got {steps}")
-    threads = choose_threads(task, config)
     kind = "league" if task.opponent == LEAGUE else f"{task.role}-against-a-fixed-opponent"
     folder = TagRun.timestamped(root, f"ppo-{kind}")
     if task.opponent != LEAGUE and not task.opponent.startswith("bot:"):
@@ -357,6 +355,7 @@ def start_session(
         write_whole(kept, Path(task.opponent).read_bytes())
         task = replace(task, opponent=str(kept))
     source = EmbeddedSource(task, config, steps)
+    threads = Threads.of_this_machine()
     session = Session(folder, task, config, steps, device, threads, source=source)
     session.save()
     return session

@@ -8,8 +8,8 @@ Every torch call runs on one worker thread, whichever worker makes it.
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import torch
@@ -33,9 +33,6 @@ from estragon.tag.rules import HIDER, ROLES, SEEKER, Role
 
 RNG_PLAY, RNG_OPPONENTS, RNG_LEAGUE, RNG_UPDATE = range(4)
 """The purposes of random streams."""
-TRIAL_UPDATES = 3
-WORTH_IT = 0.75
-"""Fewer threads must take less than this share of the time."""
 
 
 class Threads(NamedTuple):
@@ -50,6 +47,11 @@ class Threads(NamedTuple):
     """Threads that play and learn side by side; they change no bit."""
     torch_threads: int = 1
     """Threads inside each torch call; what is learned depends on it."""
+
+    @classmethod
+    def of_this_machine(cls) -> Self:
+        """As many workers as there is work and cores for."""
+        return cls(min(BLOCKS, available_cores()))
 
 
 @dataclass(frozen=True)
@@ -389,32 +391,3 @@ def embedded_trainer(
 ) -> Trainer:
     """A trainer on the embedded engine."""
     return Trainer(task, config, EmbeddedSource(task, config, steps), device, threads, start)
-
-
-def choose_threads(task: Task, config: PPOConfig) -> Threads:
-    """The fastest of the candidates on a few small updates of this task."""
-    cores = available_cores()
-    if cores == 1:
-        return Threads(1, 1)
-    candidates = [Threads(min(BLOCKS, cores), 1), Threads(1, 1)]
-    small = replace(config, arenas=min(config.arenas, 256), horizon=min(config.horizon, 16))
-    best, shortest = candidates[0], _time_update(task, small, candidates[0])
-    for threads in candidates[1:]:
-        spent = _time_update(task, small, threads)
-        if spent < WORTH_IT * shortest:
-            best, shortest = threads, spent
-    return best
-
-
-def _time_update(task: Task, config: PPOConfig, threads: Threads) -> float:
-    """The shortest of a few updates, in seconds; the first one warms up."""
-    trainer = embedded_trainer(task, config, 10**9, torch.device("cpu"), threads)
-    try:
-        spent = []
-        for _ in range(1 + TRIAL_UPDATES):
-            start = time.perf_counter()
-            trainer.update()
-            spent.append(time.perf_counter() - start)
-        return min(spent[1:])
-    finally:
-        trainer.close()

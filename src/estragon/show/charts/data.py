@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from estragon.support.errors import UserError
 from estragon.support.files import read_json
 
-Source = Literal["metrics", "strength", "elo"]
+Source = Literal["metrics", "strength", "elo", "final"]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 VARIES = (
@@ -182,14 +182,27 @@ class CrossPlay(Struct, frozen=True):
     episodes: int
     """Matches per pair."""
     elo: Elo
+    sampled_seeker_win_rate: list[list[Share]] | None = None
+    """The same when policies draw their actions; runs of earlier versions have none."""
+
+    def against_final(self, role: str, *, sampled: bool) -> np.ndarray:
+        """(stages,) float64: how often each stage beats the other role's last stage."""
+        rates = self.sampled_seeker_win_rate if sampled else self.seeker_win_rate
+        if rates is None:
+            return np.full(len(self.stages), np.nan)
+        table = np.array(rates)
+        wins: np.ndarray = table[:, -1] if role == "seeker" else 1.0 - table[-1]
+        return wins
 
 
 def read_cross_play(path: Path) -> CrossPlay:
     """Read and check the file a run writes at its end."""
     loaded = read_json(path, CrossPlay)
     count = len(loaded.stages)
-    if [len(row) for row in loaded.seeker_win_rate] != [count] * count:
-        raise UserError(f"{path}: seeker_win_rate: expected {count} rows of {count}")
+    for name in ("seeker_win_rate", "sampled_seeker_win_rate"):
+        rows = getattr(loaded, name)
+        if rows is not None and [len(row) for row in rows] != [count] * count:
+            raise UserError(f"{path}: {name}: expected {count} rows of {count}")
     if (len(loaded.elo.seeker), len(loaded.elo.hider)) != (count, count):
         raise UserError(f"{path}: elo: expected {count} ratings per role")
     return loaded
@@ -234,6 +247,10 @@ class RunData:
         elif axis is STEPS and source == "elo" and self.cross_play is not None:
             x = np.array([stage.agent_steps for stage in self.cross_play.stages]) / axis.unit
             y = np.array(getattr(self.cross_play.elo, column))
+        elif axis is STEPS and source == "final" and self.cross_play is not None:
+            x = np.array([stage.agent_steps for stage in self.cross_play.stages]) / axis.unit
+            role, _, how = column.partition("_")
+            y = self.cross_play.against_final(role, sampled=how == "sampled")
         finite = np.isfinite(y)
         scattered = source == "metrics" and self.metrics.row_is == "episode"
         return Points(x[finite], y[finite], scattered)

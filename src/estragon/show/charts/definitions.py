@@ -6,7 +6,7 @@ import numpy as np
 
 from estragon.show.canvas import ROLE_COLOURS
 from estragon.show.charts.chart import COLOURS, Chart, Line, Panel
-from estragon.show.charts.data import STEPS, Axis, RunData
+from estragon.show.charts.data import STEPS, Axis, RunData, Source
 from estragon.show.charts.figure import FAINT, INK
 
 PAIRINGS = {
@@ -28,6 +28,7 @@ def all_charts(runs: Sequence[RunData], axis: Axis) -> list[Chart]:
     return [
         *_strength_charts(runs, axis),
         _elo_chart(runs),
+        _ladder_chart(),
         _reward_terms_chart(runs),
         _losses_chart(),
         *_column_charts(),
@@ -115,6 +116,39 @@ def _elo_chart(runs: Sequence[RunData]) -> Chart:
         f"every stage's agents against every other's and the bots, whose mean rating is 1000; "
         f"{' or '.join(map(str, matches))} matches a pair",
         (Panel(lines, y="Elo rating"),),
+        share_y=True,
+    )
+
+
+def _ladder_chart() -> Chart:
+    """Whether the last policy of each role is its best."""
+    final: Source = "final"
+    strength: Source = "strength"
+    panels = [
+        Panel(
+            tuple(
+                Line(source, f"{role}_{column}" if column else role, label, colour, style)
+                for source, column, label, style in (
+                    (final, "", f"vs the last {other}", "-"),
+                    (final, "sampled", "the same, drawn", "--"),
+                    (strength, "vs_panel_win_rate", "vs the panel", "-."),
+                    (strength, "vs_panel_sampled_win_rate", "the same, drawn", ":"),
+                )
+            ),
+            title=role.capitalize(),
+            y="matches won",
+            format="{x:.0%}",
+            lowest=0.0,
+            highest=1.0,
+        )
+        for (role, colour), other in zip(ROLE_COLOURS.items(), ("hider", "seeker"), strict=True)
+    ]
+    return Chart(
+        "ladder.png",
+        "Is the last policy the best one?",
+        "every stage against the other role's last policy, and against policies of other runs",
+        tuple(panels),
+        hint="drawn: policies draw their actions as in training, instead of taking the likeliest",
         share_y=True,
     )
 

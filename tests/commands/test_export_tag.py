@@ -15,7 +15,6 @@ from estragon.onnx.tag_export import LEVELS, MANIFEST
 from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.evaluation import StageEvaluator
 from estragon.selfplay.session import STAGES, start_session
-from estragon.selfplay.trainer import Threads
 from estragon.support import paths
 from estragon.support.interrupts import StopRequest
 from estragon.tag.frozen import FrozenPolicy
@@ -35,7 +34,7 @@ def train(root: Path, role: RoleChoice = "both", opponent: str = "league") -> Pa
             "estragon.selfplay.session.StageEvaluator", partial(StageEvaluator, matches=2)
         )
         steps = 20 * STEPS_PER_UPDATE
-        session = start_session(root, task, CONFIG, steps, CPU, lambda *_: Threads(1, 1))
+        session = start_session(root, task, CONFIG, steps, CPU)
         session.write_metadata({})
         assert session.run(Onlooker(), StopRequest())
     return session.folder.path

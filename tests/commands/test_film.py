@@ -16,7 +16,6 @@ from estragon.selfplay.checkpoint import TagRun, load_checkpoint, save_checkpoin
 from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.evaluation import StageEvaluator
 from estragon.selfplay.session import start_session
-from estragon.selfplay.trainer import Threads
 from estragon.show.film import read_filmed_run
 from estragon.show.film_plan import AFTER_SEC, CARD_SEC, END_SEC, TITLE_SEC
 from estragon.show.frames import QUALITIES, Quality, film_name
@@ -55,7 +54,7 @@ def train(root: Path, role: RoleChoice = "both", opponent: str = "league") -> Pa
             "estragon.selfplay.session.StageEvaluator", partial(StageEvaluator, matches=6)
         )
         steps = 3 * STEPS_PER_UPDATE
-        session = start_session(root, task, CONFIG, steps, CPU, lambda *_: Threads(1, 1))
+        session = start_session(root, task, CONFIG, steps, CPU)
         assert session.run(Onlooker(), StopRequest())
     return the_run(root)
 

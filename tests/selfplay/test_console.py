@@ -7,7 +7,6 @@ import pytest
 from estragon.selfplay import console as module
 from estragon.selfplay.console import Display, strength_table
 from estragon.selfplay.session import start_session
-from estragon.selfplay.trainer import Threads
 from estragon.support.interrupts import StopRequest
 from tests.selfplay.staging import CONFIG, CPU, STEPS_PER_UPDATE, short_rules, task_of
 
@@ -25,7 +24,7 @@ def test_stages_and_progress_are_told(
     opponent = "league" if role == "both" else "bot:evader"
     task = task_of(role, opponent, rules=rules)  # type: ignore[arg-type]
     steps = 3 * (STEPS_PER_UPDATE if role == "both" else 256)
-    session = start_session(tmp_path, task, CONFIG, steps, CPU, lambda *_: Threads(1, 1))
+    session = start_session(tmp_path, task, CONFIG, steps, CPU)
     session.evaluator.matches = 4
     with Display(session) as display:
         assert session.run(display, StopRequest())

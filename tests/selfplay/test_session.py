@@ -62,7 +62,7 @@ def few_stages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def new_session(root: Path, task: Task | None = None, steps: int = STEPS) -> Session:
     task = task or task_of(rules=RULES)
-    session = start_session(root, task, QUICK, steps, CPU, lambda *_: Threads(1, 1))
+    session = start_session(root, task, QUICK, steps, CPU)
     session.write_metadata({"layout": None})
     session.folder.mark_latest()
     return session
@@ -290,7 +290,11 @@ def test_a_resumed_run_remembers_what_it_was_asked(stopped: Path) -> None:
     task = task_of(rules=RULES)
     assert (session.task.rules, session.task.layouts) == (task.rules, task.layouts)
     assert (session.task.seed, session.task.role, session.task.opponent) == (3, "both", "league")
-    assert (session.config, session.budget, session.threads) == (QUICK, STEPS, Threads(1, 1))
+    assert (session.config, session.budget, session.threads) == (
+        QUICK,
+        STEPS,
+        Threads.of_this_machine(),
+    )
     assert session.seconds > 0.0
     assert [stage.name for stage in session.evaluator.stages] == NAMES[:5]
     assert len(session.scores) == 5

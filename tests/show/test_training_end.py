@@ -10,7 +10,6 @@ from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.console import print_results
 from estragon.selfplay.evaluation import StageEvaluator
 from estragon.selfplay.session import Session, start_session
-from estragon.selfplay.trainer import Threads
 from estragon.show.film import draw_results
 from estragon.show.frames import QUALITIES, Quality
 from estragon.support.interrupts import StopRequest
@@ -50,7 +49,7 @@ def finish(session: Session, *, film: bool, probe_steps: int) -> None:
 def trained(root: Path, role: RoleChoice, opponent: str, rule_set: str = "seek") -> Session:
     task = task_of(role, opponent, rules=short_rules(rule_set, seconds=0.5))
     steps = 3 * STEPS_PER_UPDATE
-    session = start_session(root, task, CONFIG, steps, CPU, lambda *_: Threads(1, 1))
+    session = start_session(root, task, CONFIG, steps, CPU)
     assert session.run(Onlooker(), StopRequest())
     return session
 

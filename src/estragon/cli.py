@@ -18,7 +18,7 @@ from estragon.support.interrupts import clean_interrupts
 
 
 class Verb(NamedTuple):
-    """A command: `estragon train tag` is `TrainTagCommand` of `commands/train_tag.py`.
+    """A command: `estragon train sb3` is `TrainSb3Command` of `commands/train_sb3.py`.
 
     Its fields are the options, and its `run` does the work.
     """
@@ -26,8 +26,6 @@ class Verb(NamedTuple):
     summary: str
     extra: str = "train"
     """The pip extra that brings what the core install lacks."""
-    file: str = ""
-    """The file in `commands`, if several commands share one."""
     underscores: bool = False
     """Whether options are shown as --like_this; both spellings are accepted."""
 
@@ -35,15 +33,13 @@ class Verb(NamedTuple):
 VERBS: dict[tuple[str, ...], Verb] = {
     ("train", "tag"): Verb("train a seeker and a hider by self-play"),
     ("train", "sb3"): Verb(
-        "train the agents of any Godot game with Stable-Baselines3", "sb3", "sb3", underscores=True
+        "train the agents of any Godot game with Stable-Baselines3", "sb3", underscores=True
     ),
     ("train", "rllib"): Verb(
         "train the agents of any Godot game with Ray RLlib", "rllib", underscores=True
     ),
-    ("tune",): Verb(
-        "search the hyper-parameters of a game with Optuna", "tune", "sb3", underscores=True
-    ),
-    ("convert", "sb3"): Verb("convert a Stable-Baselines3 model to ONNX", "sb3,onnx", "sb3"),
+    ("tune",): Verb("search the hyper-parameters of a game with Optuna", "tune", underscores=True),
+    ("convert", "sb3"): Verb("convert a Stable-Baselines3 model to ONNX", "sb3,onnx"),
     ("convert", "rllib"): Verb("convert the policies of an RLlib checkpoint to ONNX", "rllib,onnx"),
     ("export", "tag"): Verb("export trained tag policies as verified .onnx files", "onnx"),
     ("play",): Verb("play against a trained agent"),
@@ -53,13 +49,13 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("eval-episode",): Verb("play one match, with a log and a picture"),
     ("layout",): Verb("check and show a layout, or generate one"),
     ("parity",): Verb("compare both engines on the same actions"),
-    ("godot", "install"): Verb("install a private copy of Godot 4", file="godot"),
-    ("godot", "path"): Verb("print the path of the Godot in use", file="godot"),
-    ("godot", "import"): Verb("import a project and check that it can be played", file="godot"),
-    ("godot", "doctor"): Verb("check that Godot is installed and starts", file="godot"),
-    ("godot", "probe"): Verb("play any game at random and report problems", file="godot"),
-    ("onnx", "run"): Verb("run an .onnx file once", "onnx", "onnx"),
-    ("onnx", "compare"): Verb("compare an .onnx file in Godot and onnxruntime", "onnx", "onnx"),
+    ("godot", "install"): Verb("install a private copy of Godot 4"),
+    ("godot", "path"): Verb("print the path of the Godot in use"),
+    ("godot", "import"): Verb("import a project and check that it can be played"),
+    ("godot", "doctor"): Verb("check that Godot is installed and starts"),
+    ("godot", "probe"): Verb("play any game at random and report problems"),
+    ("onnx", "run"): Verb("run an .onnx file once", "onnx"),
+    ("onnx", "compare"): Verb("compare an .onnx file in Godot and onnxruntime", "onnx"),
     ("replay",): Verb("show a logged match in a window"),
     ("record",): Verb("render the frames of a match in Godot"),
     ("encode",): Verb("encode frames as a video"),
@@ -174,7 +170,7 @@ def _parse(name: tuple[str, ...], words: list[str]) -> Any:
 
     verb = VERBS[name]
     parts = " ".join(name).replace("-", " ").split()
-    module = importlib.import_module(f"estragon.commands.{verb.file or '_'.join(parts)}")
+    module = importlib.import_module(f"estragon.commands.{'_'.join(parts)}")
     options = getattr(module, "".join(map(str.capitalize, parts)) + "Command")
     program = f"estragon {' '.join(name)}"
     defaults = {"default": options.defaults()} if hasattr(options, "defaults") else {}

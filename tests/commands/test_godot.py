@@ -25,7 +25,7 @@ def test_path_without_a_godot(empty_home: Path, capsys: pytest.CaptureFixture[st
 def test_install_where_there_is_one(
     godot: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("estragon.commands.godot.has_display", lambda: False)
+    monkeypatch.setattr("estragon.commands.godot_install.has_display", lambda: False)
     assert main(["godot", "install"]) == 0
     captured = capsys.readouterr()
     first, second = captured.out.splitlines()

@@ -1,4 +1,4 @@
-"""Any Godot game with Stable-Baselines3: `estragon train sb3`, `tune` and `convert sb3`."""
+"""`estragon convert sb3`: a model's policy as an ONNX file for games."""
 
 import dataclasses
 from pathlib import Path
@@ -8,39 +8,7 @@ import tyro
 
 from estragon.support.files import ensure_writable
 from estragon.support.options import optional
-from estragon.trainers.sb3.settings import AlgorithmName, Sb3Settings, TuneSettings
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainSb3Command(Sb3Settings):
-    """Train the agents of a Godot game with Stable-Baselines3.
-
-    Options not given here come from .rlcontroller/training_config.json, if it exists.
-    """
-
-    def run(self) -> int:
-        """Train, or play."""
-        self.check()
-        from estragon.trainers.sb3.training import play, train
-
-        if self.inference and self.resume_model_path is not None:
-            return play(self, self.resume_model_path)
-        return train(self)
-
-
-@dataclasses.dataclass(frozen=True)
-class TuneCommand(TuneSettings):
-    """Search for hyperparameters with Optuna; bad trials are pruned.
-
-    The study is saved in a file: the same command continues it, and several processes can share it.
-    """
-
-    def run(self) -> int:
-        """Search, and report."""
-        self.check()
-        from estragon.trainers.sb3.tune import tune
-
-        return tune(self)
+from estragon.trainers.sb3.settings import AlgorithmName
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,31 +1,15 @@
-"""`estragon onnx`: run a model in Godot or onnxruntime, or compare both."""
+"""`estragon onnx compare`: do Godot and onnxruntime compute the same from a model?"""
 
 import dataclasses
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
-from estragon.onnx.compare import compare_file, run_once
+from estragon.onnx.compare import compare_file
 from estragon.support.errors import CHECK_FAILED, OK
 from estragon.support.options import check_span
-
-
-@dataclasses.dataclass(frozen=True)
-class OnnxRunCommand:
-    """Run a model once and print its outputs as JSON."""
-
-    model: Annotated[Path, tyro.conf.Positional]
-    """The `.onnx` file."""
-    inputs: Path
-    """A JSON file: an object that maps the name of each input to a nested list."""
-    engine: Literal["godot", "onnxruntime"] = "godot"
-    """The engine that runs it."""
-
-    def run(self) -> None:
-        """Run, print."""
-        print(json.dumps(run_once(self.model, self.inputs, self.engine)))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -140,9 +140,8 @@ def test_without_the_extra_one_line_says_what_to_install(
     missing: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if missing == "onnx":
-        for module in ("tag_graph", "tag_export"):
-            monkeypatch.delitem(sys.modules, f"estragon.onnx.{module}", raising=False)
-            monkeypatch.delattr(f"estragon.onnx.{module}", raising=False)
+        monkeypatch.delitem(sys.modules, "estragon.onnx.tag_export", raising=False)
+        monkeypatch.delattr("estragon.onnx.tag_export", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
     assert main(["export", "tag", "--run", str(root), "--out", str(root / "made")]) == 2
     error = capsys.readouterr().err
@@ -155,7 +154,7 @@ def test_without_the_extra_one_line_says_what_to_install(
 def test_a_model_that_acts_otherwise_is_not_put_in_place(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("estragon.onnx.tag_graph.CLIP", 0.5)
+    monkeypatch.setattr("estragon.onnx.tag_export.CLIP", 0.5)
     (tmp_path / "seeker.onnx").write_text("what was there")
     assert main(["export", "tag", "--run", str(root), "--out", str(tmp_path)]) == 2
     assert "seeker.onnx" in (error := capsys.readouterr().err)

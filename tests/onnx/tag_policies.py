@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from estragon.onnx.tag_graph import _turned
+from estragon.onnx.tag_export import _turned
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.rules import Rules
 

@@ -13,6 +13,7 @@ from estragon.selfplay.config import PPOConfig, RoleChoice, Task
 from estragon.selfplay.evaluation import Score, Stage
 from estragon.selfplay.rollout import Players, Rollout, play
 from estragon.selfplay.trainer import EmbeddedSource, Threads, Trainer, Update, embedded_trainer
+from estragon.show.charts.draw import all_charts
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts
@@ -216,6 +217,4 @@ def assert_same_runs(one: Path, other: Path) -> None:
 
 def few_charts(runs: Any, axis: Any) -> Any:
     """Some of the charts of a run: tests/show/charts draws all of them."""
-    from estragon.show.charts.definitions import all_charts
-
     return all_charts(runs, axis)[:4]

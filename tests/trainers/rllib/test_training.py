@@ -13,8 +13,12 @@ from typing import Any
 
 import pytest
 
-from estragon.trainers.rllib.algorithms import algorithm_of, config_of_policies, model_config
-from estragon.trainers.rllib.plan import plan_of
+from estragon.trainers.rllib.plan import (
+    algorithm_of,
+    config_of_policies,
+    model_config,
+    plan_of,
+)
 from estragon.trainers.rllib.settings import (
     CodeMapping,
     FileConfig,

@@ -22,7 +22,6 @@ from estragon.trainers import run as run_loop
 from estragon.trainers.controller import Controller
 from estragon.trainers.metrics import Counters, Episodes
 from estragon.trainers.rllib import checkpoint
-from estragon.trainers.rllib.algorithms import algorithm_of, build, config_of_policies
 from estragon.trainers.rllib.checkpoint import About, Checkpoint, PolicySpaces
 from estragon.trainers.rllib.env import (
     GameEnv,
@@ -33,7 +32,13 @@ from estragon.trainers.rllib.env import (
     keep_env,
     steps_of,
 )
-from estragon.trainers.rllib.plan import DEFAULT_STEPS, Plan
+from estragon.trainers.rllib.plan import (
+    DEFAULT_STEPS,
+    Plan,
+    algorithm_of,
+    build,
+    config_of_policies,
+)
 from estragon.trainers.rllib.ray_session import be_quiet, ray_session
 from estragon.trainers.run import (
     GAME_LOGS,

@@ -7,8 +7,7 @@ import onnx
 import pytest
 
 from estragon.onnx.compare import Engine, GodotRuntime, OnnxRuntime
-from estragon.onnx.tag_export import check_model, sample_observations
-from estragon.onnx.tag_graph import OPSET, tag_model
+from estragon.onnx.tag_export import OPSET, check_model, sample_observations, tag_model
 from estragon.support.errors import UserError
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts

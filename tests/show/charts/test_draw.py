@@ -24,7 +24,7 @@ LEARNING = ["reward_terms.png", "losses.png"]
 COLUMNS = ["reward_mean.png", "advantage_mean.png", "advantage_std.png"]
 COLUMNS += ["policy_loss.png", "value_loss.png"]
 """Those that the runs made here have columns for."""
-ALL = [*STRENGTH, "elo.png", *LEARNING, *COLUMNS, "cross_play.png"]
+ALL = [*STRENGTH, "elo.png", "ladder.png", *LEARNING, *COLUMNS, "cross_play.png"]
 LIVE = [*STRENGTH, *COLUMNS, "avg_distance.png"]
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -124,7 +124,7 @@ class StageEvaluator:
         players = names + [f"bot:{bot}" for bot in ANCHORS]
         wins, games = np.zeros((2, len(players), len(players)))
         bots = [Pairing(f"bot:{one}", f"bot:{other}") for one in ANCHORS for other in ANCHORS]
-        self._play([pair for pair in bots if pair not in self._played], self.matches)
+        self.play([pair for pair in bots if pair not in self._played], self.matches)
         for (seeker, hider, mode), (won, played) in self._played.items():
             if mode == ARGMAX and {seeker, hider} <= set(players):
                 wins[players.index(seeker), players.index(hider)] = won
@@ -167,7 +167,7 @@ class StageEvaluator:
         """The seeker's share of wins of every stage against every stage; plays what is missing."""
         names = [stage.name for stage in self.stages]
         pairs = [Pairing(one, two, mode) for one in names for two in names for mode in MODES]
-        self._play([pair for pair in pairs if pair not in self._played], self.matches)
+        self.play([pair for pair in pairs if pair not in self._played], self.matches)
         return {pair: self._played[pair][0] / self._played[pair][1] for pair in pairs}
 
     def _score(self, stage: Stage, role: Role, opponents: list[str]) -> Score:
@@ -179,7 +179,7 @@ class StageEvaluator:
                 Pairing(stage.name, name, mode) if agent == 0 else Pairing(name, stage.name, mode)
                 for name in opponents
             ]
-            played = self._play(pairs, each)
+            played = self.play(pairs, each)
             rates[mode] = sum(_wins(one, agent) for one in played) / (each * len(played))
             outcomes += played if mode == ARGMAX else []
         return Score(
@@ -191,7 +191,7 @@ class StageEvaluator:
             rates[SAMPLED],
         )
 
-    def _play(self, pairs: Sequence[Pairing], matches: int) -> list[Outcomes]:
+    def play(self, pairs: Sequence[Pairing], matches: int) -> list[Outcomes]:
         """Play these pairs, two at a time; policies compute in one torch thread each."""
         workers = ThreadPoolExecutor(
             min(BLOCKS, available_cores()), initializer=torch.set_num_threads, initargs=(1,)

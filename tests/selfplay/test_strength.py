@@ -254,3 +254,27 @@ def test_transfer_rules_are_learned(record_result: Recorder) -> None:
 def test_a_run_folder_is_named_after_its_sources() -> None:
     assert isinstance(run_folder("x"), Path)
     assert run_folder("x") == run_folder("x") != run_folder("y")
+
+
+@pytest.mark.prove
+def test_hiders_hide(record_result: Recorder) -> None:
+    rules, layouts = load_rules(rules="hide"), "rooms,house"
+    run = train("hide", "--rules", "hide", "--layout", layouts)
+    policies = load_policies(run.policy("policy"), rules)
+    seeker, hider = (in_torch(policies[role], rules) for role in ROLES)
+    untrained = stage(run, "hider", UNTRAINED, rules)
+
+    def out_of_sight(player: Player) -> tuple[float, float]:
+        seed = EVALUATION_SEED + 1
+        outcomes = play_matches(seeker, player, MATCHES, rules=rules, layouts=layouts, seed=seed)
+        searched = np.maximum(outcomes.ticks - rules.head_start_ticks, 1)
+        return float(np.average(outcomes.out_of_sight, weights=searched)), wins(outcomes, 1)
+
+    (before, lost), (after, won) = out_of_sight(untrained), out_of_sight(hider)
+    text = (
+        f"out of the trained seeker's sight: untrained {before:.0%} of the search (survives "
+        f"{lost:.0%}), trained {after:.0%} (survives {won:.0%}); {MATCHES} matches each"
+    )
+    held = after >= 0.5 and after > 2.0 * before
+    record_result("hide: out of sight", text, held=held)
+    assert held, text

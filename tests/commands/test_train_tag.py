@@ -99,7 +99,7 @@ def test_the_end_screen_says_how_strong_and_what_to_do(whole: Ended) -> None:
     scores = json.loads((the_run(whole.root) / "summary.json").read_text())["scores"]
     for pairing, score in scores.items():
         role, _, bot = pairing.partition("_vs_")
-        line = rf"{role}\s+beats bot:{bot}\s+{100 * score['win_rate']:.1f}%\s+\(95% interval"
+        line = rf"{role}\s+beats {bot}\s+{100 * score['win_rate']:.1f}%\s+\(95% interval"
         assert re.search(line, shown), pairing
     assert "trained against trained: the seeker wins" in shown
     assert shown.count("best response to the") == 2

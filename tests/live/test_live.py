@@ -126,7 +126,7 @@ def self_play(folder: Path, seconds: int) -> str:
         check=False,
         timeout=LONG_SEC,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 or "nothing was learned" in done.stderr, done.stderr
     return done.stdout
 
 

@@ -267,10 +267,10 @@ def test_a_best_response_plays_the_other_role(
 def test_the_panel_plays_the_game_it_knows_only() -> None:
     members = load_panel(RULES)
     assert len(members) >= 3
-    for policies in members.values():
+    for policies in members:
         assert set(policies) == set(ROLES)
         assert min(policy.trained_steps for policy in policies.values()) > 1_000_000
-    assert load_panel(short_rules("transfer")) == {}
+    assert load_panel(short_rules("transfer")) == []
 
 
 def test_drawn_actions_are_drawn_again_the_same() -> None:

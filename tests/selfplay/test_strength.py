@@ -15,10 +15,10 @@ from estragon.selfplay.config import LEAGUE, PPOConfig, Task
 from estragon.selfplay.evaluation import (
     EVALUATION_SEED,
     MODES,
+    PANEL,
     Pairing,
     Stage,
     StageEvaluator,
-    load_panel,
     train_best_response,
 )
 from estragon.selfplay.policy import Policy, PolicyPlayer
@@ -146,28 +146,25 @@ def test_both_roles_become_strong(seed: int, record_result: Recorder) -> None:
     assert not missed, text
 
 
-def ladder(run: TagRun, rules: Rules) -> dict[str, tuple[list[float], int]]:
-    """By role, opponent and mode: the share of matches that each stage wins, and of how many."""
+def ladder(run: TagRun, rules: Rules) -> dict[str, list[float]]:
+    """By role, opponent and mode: the share of matches that each stage wins."""
     evaluator = StageEvaluator(rules, load_layouts(rules.layout, rules), matches=MATCHES)
     numbers = range(len(list((run.path / "checkpoints").glob("seeker_*.pt"))))
     for number in numbers:
         policies = {role: frozen(run, role, number, rules) for role in ROLES}
         evaluator.stages.append(Stage(str(number), number, number, policies))
     last = evaluator.stages[-1].name
-    panel = list(load_panel(rules))
     found = {}
     for role in ROLES:
-        for rival, opponents in (("the last opponent", [last]), ("the panel", panel)):
-            each = MATCHES // len(opponents)
+        for rival, opponent in (("the last opponent", last), ("the panel", PANEL)):
             for mode in MODES:
-                names = [(str(number), name) for number in numbers for name in opponents]
+                names = [(str(number), opponent) for number in numbers]
                 pairs = [
                     Pairing(*(pair if role == "seeker" else pair[::-1]), mode) for pair in names
                 ]
-                outcomes = evaluator.play(pairs, each)
+                outcomes = evaluator.play(pairs, MATCHES)
                 shares = [wins(one, ROLES.index(role)) for one in outcomes]
-                means = np.array(shares).reshape(len(numbers), -1).mean(axis=1)
-                found[f"{role} against {rival}, {mode}"] = means.tolist(), each * len(opponents)
+                found[f"{role} against {rival}, {mode}"] = shares
     return found
 
 
@@ -177,9 +174,9 @@ def test_the_last_policies_are_the_best(seed: int, record_result: Recorder) -> N
     rules = load_rules()
     run = train(f"seed{seed}", "--seed", str(seed))
     shown, missed = [], []
-    for name, (shares, matches) in ladder(run, rules).items():
+    for name, shares in ladder(run, rules).items():
         best = max(shares)
-        noise = BEST_OF_STAGES * math.sqrt(2.0 * best * (1.0 - best) / matches)
+        noise = BEST_OF_STAGES * math.sqrt(2.0 * best * (1.0 - best) / MATCHES)
         shown.append(f"{name} {shares[-1]:.1%} of {best:.1%}")
         if best - shares[-1] > noise:
             missed.append(name)

@@ -171,9 +171,10 @@ def print_results(
             f"{high:.0%})" + ("" if drawn is None else f", {drawn:.1%} when it draws its actions")
         )
     if cross_play := session.evaluator.cross_play():
-        rate, drawn = (cross_play[f"{mode}seeker_win_rate"][-1][-1] for mode in ("", "sampled_"))
+        rate, sampled = cross_play["seeker_win_rate"], cross_play["sampled_seeker_win_rate"]
         console.print(
-            f"  trained against trained: the seeker wins {rate:.1%}, {drawn:.1%} when both draw"
+            f"  trained against trained: the seeker wins {rate[-1][-1]:.1%}"
+            + (f", {sampled[-1][-1]:.1%} when both draw" if sampled else "")
         )
     for response in responses:
         console.print(f"  {response.describe()}")

@@ -72,19 +72,18 @@ class Score:
 
 
 class Pairing(NamedTuple):
-    """Two players by name: `bot:NAME`, `panel:NAME` or the name of a stage; and how they play."""
+    """Two players by name: `bot:NAME`, `panel` or the name of a stage; and how they play."""
 
     seeker: str
     hider: str
     mode: str = ARGMAX
 
 
-def load_panel(rules: Rules) -> dict[str, dict[Role, FrozenPolicy]]:
-    """The members of the panel by name; empty for a game that they do not know."""
-    if rules.rules != "seek":
-        return {}
-    files = sorted(PANEL_FOLDER.glob("*.npz"))
-    return {f"{PANEL}:{file.stem}": load_policies(file, rules) for file in files}
+def load_panel(rules: Rules) -> list[dict[Role, FrozenPolicy]]:
+    """The members of the panel; none for a game that they do not know."""
+    if rules.rules != "seek" or not rules.has_heading:
+        return []
+    return [load_policies(file, rules) for file in sorted(PANEL_FOLDER.glob("*.npz"))]
 
 
 @dataclass
@@ -94,25 +93,27 @@ class StageEvaluator:
     rules: Rules
     layouts: list[Layout]
     matches: int = MATCHES
+    modes: tuple[str, ...] = MODES
+    """With argmax alone there is no panel either: for runs whose games wait meanwhile."""
     stages: list[Stage] = field(default_factory=list)
     _played: dict[Pairing, tuple[float, int]] = field(default_factory=dict)
     """The seeker's wins, and matches."""
 
     def __post_init__(self) -> None:
         """Load the panel."""
-        self._panel = load_panel(self.rules)
+        self._panel = load_panel(self.rules) if SAMPLED in self.modes else []
 
     def add(self, stage: Stage, report: Callable[[str], None]) -> dict[str, Score]:
         """Evaluate a new stage against the bots, the panel, all earlier stages and itself."""
         self.stages.append(stage)
         scores: dict[str, Score] = {}
-        rivals = [(role, bot, [f"bot:{bot}"]) for role, bot in PAIRINGS]
+        rivals = [(role, bot, f"bot:{bot}") for role, bot in PAIRINGS]
         if self._panel:
-            rivals += [(role, PANEL, list(self._panel)) for role in ROLES]
-        for role, name, opponents in rivals:
+            rivals += [(role, PANEL, PANEL) for role in ROLES]
+        for role, name, rival in rivals:
             if role in stage.policies:
                 report(f"{role} against {name}")
-                scores[f"{role}_vs_{name}"] = self._score(stage, role, opponents)
+                scores[f"{role}_vs_{name}"] = self._score(stage, role, rival)
         if len(stage.policies) == len(ROLES):
             report("against all stages so far")
             self._cross_play()
@@ -141,7 +142,7 @@ class StageEvaluator:
         results = self._cross_play()
         rates = {
             mode: [[results[Pairing(one, two, mode)] for two in names] for one in names]
-            for mode in MODES
+            for mode in self.modes
         }
         seeker_elo, hider_elo = self.elo()
         return {
@@ -149,7 +150,7 @@ class StageEvaluator:
                 {"name": stage.name, "agent_steps": stage.agent_steps} for stage in self.stages
             ],
             "seeker_win_rate": rates[ARGMAX],
-            "sampled_seeker_win_rate": rates[SAMPLED],
+            "sampled_seeker_win_rate": rates.get(SAMPLED),
             "episodes": self.matches,
             "elo": {"seeker": seeker_elo, "hider": hider_elo},
         }
@@ -166,29 +167,21 @@ class StageEvaluator:
     def _cross_play(self) -> dict[Pairing, float]:
         """The seeker's share of wins of every stage against every stage; plays what is missing."""
         names = [stage.name for stage in self.stages]
-        pairs = [Pairing(one, two, mode) for one in names for two in names for mode in MODES]
+        pairs = [Pairing(one, two, mode) for one in names for two in names for mode in self.modes]
         self.play([pair for pair in pairs if pair not in self._played], self.matches)
         return {pair: self._played[pair][0] / self._played[pair][1] for pair in pairs}
 
-    def _score(self, stage: Stage, role: Role, opponents: list[str]) -> Score:
+    def _score(self, stage: Stage, role: Role, rival: str) -> Score:
         agent = ROLES.index(role)
-        each = math.ceil(self.matches / len(opponents))
-        rates, outcomes = {}, []
-        for mode in MODES:
-            pairs = [
-                Pairing(stage.name, name, mode) if agent == 0 else Pairing(name, stage.name, mode)
-                for name in opponents
-            ]
-            played = self.play(pairs, each)
-            rates[mode] = sum(_wins(one, agent) for one in played) / (each * len(played))
-            outcomes += played if mode == ARGMAX else []
+        names = (stage.name, rival) if agent == 0 else (rival, stage.name)
+        outcomes = self.play([Pairing(*names, mode) for mode in self.modes], self.matches)
+        rates = [_wins(one, agent) / self.matches for one in outcomes]
         return Score(
-            rates[ARGMAX],
-            float(np.mean([one.rewards[:, agent].mean() for one in outcomes])),
-            float(np.mean([one.ticks.mean() for one in outcomes]))
-            / self.rules.physics.ticks_per_second,
-            each * len(opponents),
-            rates[SAMPLED],
+            rates[0],
+            float(outcomes[0].rewards[:, agent].mean()),
+            float(outcomes[0].ticks.mean() / self.rules.physics.ticks_per_second),
+            self.matches,
+            rates[1] if SAMPLED in self.modes else None,
         )
 
     def play(self, pairs: Sequence[Pairing], matches: int) -> list[Outcomes]:
@@ -217,11 +210,28 @@ class StageEvaluator:
     def _player(self, name: str, role: Role, mode: str) -> Player:
         if name.startswith("bot:"):
             return Bot(name.removeprefix("bot:"), self.rules, threads=1)
-        if name in self._panel:
-            policy = self._panel[name][role]
-        else:
-            policy = next(stage.policies[role] for stage in self.stages if stage.name == name)
+        if name == PANEL:
+            members = [policies[role] for policies in self._panel]
+            return Panel([_player(policy, self.rules, mode) for policy in members])
+        policy = next(stage.policies[role] for stage in self.stages if stage.name == name)
         return _player(policy, self.rules, mode)
+
+
+class Panel:
+    """Players that share a batch evenly."""
+
+    name = PANEL
+
+    def __init__(self, members: Sequence[Player]) -> None:
+        """Each member plays the same matches of every batch."""
+        self._members = members
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
+        parts = np.array_split(observations, len(self._members))
+        return np.concatenate(
+            [member.act(part) for member, part in zip(self._members, parts, strict=True)]
+        )
 
 
 def _player(policy: FrozenPolicy, rules: Rules, mode: str = ARGMAX) -> PolicyPlayer:

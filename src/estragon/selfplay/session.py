@@ -22,6 +22,8 @@ from estragon.selfplay.checkpoint import (
 )
 from estragon.selfplay.config import LEAGUE, PPOConfig, Task
 from estragon.selfplay.evaluation import (
+    ARGMAX,
+    MODES,
     PAIRINGS,
     PANEL,
     BestResponse,
@@ -90,7 +92,8 @@ class Session:
         self.folder, self.task, self.config, self.budget = folder, task, config, budget
         self.device, self.threads, self.source = device, threads, source
         self.trainer = Trainer(task, config, source, device, threads, start)
-        self.evaluator = StageEvaluator(task.rules, task.layouts)
+        modes = (ARGMAX,) if source.row_per_episode else MODES  # live, games wait meanwhile
+        self.evaluator = StageEvaluator(task.rules, task.layouts, modes=modes)
         self.metrics = MetricsTable(folder.metrics, COLUMNS)
         self.strength = MetricsTable(folder.strength, STRENGTH_COLUMNS)
         self.scores: list[dict[str, Score]] = []

@@ -95,6 +95,7 @@ def test_every_command_runs(
 ) -> None:
     monkeypatch.setenv("PATH", f"{BIN}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(session, "StageEvaluator", partial(StageEvaluator, matches=16))
+    monkeypatch.setattr(session, "STAGES", (0.0, 0.5, 1.0))
     monkeypatch.setattr("estragon.show.charts.draw.all_charts", few_charts)
     for line in lines:
         command = line.split("#")[0].strip().replace(".venv/bin/", "")

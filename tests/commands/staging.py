@@ -29,8 +29,7 @@ evaluation.BEST_RESPONSE_MATCHES = 32
 sys.exit(main(["train", "tag", *sys.argv[1:]]))
 """
 COMMAND = [sys.executable, "-c", SCRIPT]
-"""The command with a checkpoint several times a second, few matches and charts, and no trial of
-threads."""
+"""The command with a checkpoint several times a second, few matches and charts."""
 LIMITED = f"""
 import resource, sys
 limit = int(sys.argv.pop(1))
@@ -49,11 +48,7 @@ def prepared(root: Path, seconds: float = 0.5) -> Path:
 
 @contextlib.contextmanager
 def two_cores() -> Iterator[None]:
-    """Processes begun here see two cores at most.
-
-    With more, how many threads a torch call is given is found out by trying; what is learned
-    depends on it.
-    """
+    """Processes begun here see two cores at most."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

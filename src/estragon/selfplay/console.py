@@ -168,13 +168,13 @@ def print_results(
         drawn = score.sampled_win_rate
         console.print(
             f"  {role:<6} beats {rival:<7} {score.win_rate:6.1%}   (95% interval {low:.0%} to "
-            f"{high:.0%})" + ("" if drawn is None else f", {drawn:.1%} when it draws its actions")
+            f"{high:.0%})" + ("" if drawn is None else f", sampled {drawn:.1%}")
         )
     if cross_play := session.evaluator.cross_play():
         rate, sampled = cross_play["seeker_win_rate"], cross_play["sampled_seeker_win_rate"]
         console.print(
             f"  trained against trained: the seeker wins {rate[-1][-1]:.1%}"
-            + (f", {sampled[-1][-1]:.1%} when both draw" if sampled else "")
+            + (f", sampled {sampled[-1][-1]:.1%}" if sampled else "")
         )
     for response in responses:
         console.print(f"  {response.describe()}")
@@ -190,7 +190,8 @@ def print_results(
         if file.is_file() and session.task.role in ("both", role):
             players = {"seeker": opponent, "hider": opponent} | {role: file}
             console.print(
-                f"  estragon eval tag --seeker {players['seeker']} --hider {players['hider']}",
+                f"  estragon eval tag --seeker {players['seeker']} --hider {players['hider']} "
+                f"--rules {session.task.rules.rules}",
                 soft_wrap=True,
             )
     if film:

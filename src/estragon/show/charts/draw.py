@@ -242,9 +242,9 @@ def _ladder_chart() -> Chart:
                 Line(source, f"{role}_{column}" if column else role, label, colour, style)
                 for source, column, label, style in (
                     (final, "", f"vs the last {other}", "-"),
-                    (final, "sampled", "the same, drawn", "--"),
+                    (final, "sampled", "the same, sampled", "--"),
                     (strength, "vs_panel_win_rate", "vs the panel", "-."),
-                    (strength, "vs_panel_sampled_win_rate", "the same, drawn", ":"),
+                    (strength, "vs_panel_sampled_win_rate", "the same, sampled", ":"),
                 )
             ),
             title=role.capitalize(),
@@ -260,7 +260,7 @@ def _ladder_chart() -> Chart:
         "Is the last policy the best one?",
         "every stage against the other role's last policy, and against policies of other runs",
         tuple(panels),
-        hint="drawn: policies draw their actions as in training, instead of taking the likeliest",
+        hint="sampled: actions are drawn as in training, instead of taking the likeliest",
         share_y=True,
     )
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -271,6 +272,8 @@ def test_the_panel_plays_the_game_it_knows_only() -> None:
         assert set(policies) == set(ROLES)
         assert min(policy.trained_steps for policy in policies.values()) > 1_000_000
     assert load_panel(short_rules("transfer")) == []
+    other = msgspec.structs.replace(RULES.observation, version=RULES.observation.version + 1)
+    assert load_panel(msgspec.structs.replace(RULES, observation=other)) == []
 
 
 def test_drawn_actions_are_drawn_again_the_same() -> None:

@@ -38,22 +38,22 @@ def test_a_frozen_policy_does_not_change_with_its_source() -> None:
     assert np.array_equal(frozen.scores(seen()), before)
 
 
-def test_a_rival_without_chance_plays_the_best_move() -> None:
+def test_a_player_without_chance_plays_the_best_move() -> None:
     frozen = beginners(RULES)["seeker"]
     choices = len(frozen.moves)
     frozen.weights[-1][1][choices] -= np.median(frozen.scores(seen())[:, choices])
-    rival = PolicyPlayer(Policy(frozen, RULES), None)
+    player = PolicyPlayer(Policy(frozen, RULES), None)
     scores = frozen.scores(seen())
     runner_up, best = np.sort(scores[:, :choices], axis=1)[:, -2:].T
     clear = (best - runner_up > 1e-5) & (np.abs(scores[:, choices]) > 1e-5)
     assert clear.mean() > 0.9
-    actions = rival.act(seen())
+    actions = player.act(seen())
     assert actions.dtype == np.float32
     np.testing.assert_allclose(actions[clear], frozen.act(seen())[clear], atol=1e-6)
     assert 0.0 < actions[:, 2].mean() < 1.0
 
 
-def test_a_rival_with_chance_plays_as_its_generator_says() -> None:
+def test_a_player_with_chance_plays_as_its_generator_says() -> None:
     policy = Policy(beginners(RULES)["seeker"], RULES)
     one, same, other = (
         PolicyPlayer(policy, np.random.default_rng(seed)).act(seen()) for seed in (1, 1, 2)

@@ -156,7 +156,7 @@ def ladder(run: TagRun, rules: Rules) -> dict[str, list[float]]:
     last = evaluator.stages[-1].name
     found = {}
     for role in ROLES:
-        for rival, opponent in (("the last opponent", last), ("the panel", PANEL)):
+        for what, opponent in (("the last opponent", last), ("the panel", PANEL)):
             for mode in MODES:
                 names = [(str(number), opponent) for number in numbers]
                 pairs = [
@@ -164,7 +164,7 @@ def ladder(run: TagRun, rules: Rules) -> dict[str, list[float]]:
                 ]
                 outcomes = evaluator.play(pairs, MATCHES)
                 shares = [wins(one, ROLES.index(role)) for one in outcomes]
-                found[f"{role} against {rival}, {mode}"] = shares
+                found[f"{role} against {what}, {mode}"] = shares
     return found
 
 

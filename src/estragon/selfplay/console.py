@@ -122,12 +122,12 @@ def strength_table(session: Session) -> Table:
     table.add_column("stage")
     played = session.scores[-1] if session.scores else {}
     shown = [
-        (role, rival)
-        for role, rival in (*PAIRINGS, *((role, PANEL) for role in ROLES))
-        if rival != "random" and f"{role}_vs_{rival}" in played
+        (role, opponent)
+        for role, opponent in (*PAIRINGS, *((role, PANEL) for role in ROLES))
+        if opponent != "random" and f"{role}_vs_{opponent}" in played
     ]
-    for role, rival in shown:
-        table.add_column(f"{role} beats {rival}", justify="right")
+    for role, opponent in shown:
+        table.add_column(f"{role} beats {opponent}", justify="right")
     elos = session.evaluator.elo() if session.evaluator.stages else ([], [])
     for role in ("seeker", "hider"):
         if session.task.role in ("both", role):
@@ -135,7 +135,7 @@ def strength_table(session: Session) -> Table:
     for number, (stage, scores) in enumerate(
         zip(session.evaluator.stages, session.scores, strict=False)
     ):
-        cells = [f"{scores[f'{role}_vs_{rival}'].win_rate:.0%}" for role, rival in shown]
+        cells = [f"{scores[f'{role}_vs_{opponent}'].win_rate:.0%}" for role, opponent in shown]
         ratings = [
             f"{elo[number]:.0f}"
             for role, elo in zip(("seeker", "hider"), elos, strict=True)
@@ -163,11 +163,11 @@ def print_results(
     console.print(strength_table(session))
     console.print()
     for name, score in session.scores[-1].items():
-        role, rival = name.split("_vs_")
+        role, opponent = name.split("_vs_")
         low, high = wilson_interval(score.win_rate, score.matches)
         drawn = score.sampled_win_rate
         console.print(
-            f"  {role:<6} beats {rival:<7} {score.win_rate:6.1%}   (95% interval {low:.0%} to "
+            f"  {role:<6} beats {opponent:<7} {score.win_rate:6.1%}   (95% interval {low:.0%} to "
             f"{high:.0%})" + ("" if drawn is None else f", sampled {drawn:.1%}")
         )
     if cross_play := session.evaluator.cross_play():

@@ -19,7 +19,7 @@ from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import Layout
 from estragon.tag.matches import Z95, Outcomes, Player, play_matches
 from estragon.tag.policy_files import load_policies
-from estragon.tag.rules import ROLES, Role, Rules
+from estragon.tag.rules import ROLES, Role, Rules, load_rules
 
 PAIRINGS: tuple[tuple[Role, str], ...] = (
     ("seeker", "random"),
@@ -81,7 +81,7 @@ class Pairing(NamedTuple):
 
 def load_panel(rules: Rules) -> list[dict[Role, FrozenPolicy]]:
     """The members of the panel; none for a game that they do not know."""
-    if rules.rules != "seek" or not rules.has_heading:
+    if rules.rules != "seek" or rules.observation != load_rules().observation:
         return []
     return [load_policies(file, rules) for file in sorted(PANEL_FOLDER.glob("*.npz"))]
 
@@ -107,13 +107,13 @@ class StageEvaluator:
         """Evaluate a new stage against the bots, the panel, all earlier stages and itself."""
         self.stages.append(stage)
         scores: dict[str, Score] = {}
-        rivals = [(role, bot, f"bot:{bot}") for role, bot in PAIRINGS]
+        opponents = [(role, bot, f"bot:{bot}") for role, bot in PAIRINGS]
         if self._panel:
-            rivals += [(role, PANEL, PANEL) for role in ROLES]
-        for role, name, rival in rivals:
+            opponents += [(role, PANEL, PANEL) for role in ROLES]
+        for role, name, opponent in opponents:
             if role in stage.policies:
                 report(f"{role} against {name}")
-                scores[f"{role}_vs_{name}"] = self._score(stage, role, rival)
+                scores[f"{role}_vs_{name}"] = self._score(stage, role, opponent)
         if len(stage.policies) == len(ROLES):
             report("against all stages so far")
             self._cross_play()
@@ -171,9 +171,9 @@ class StageEvaluator:
         self.play([pair for pair in pairs if pair not in self._played], self.matches)
         return {pair: self._played[pair][0] / self._played[pair][1] for pair in pairs}
 
-    def _score(self, stage: Stage, role: Role, rival: str) -> Score:
+    def _score(self, stage: Stage, role: Role, opponent: str) -> Score:
         agent = ROLES.index(role)
-        names = (stage.name, rival) if agent == 0 else (rival, stage.name)
+        names = (stage.name, opponent) if agent == 0 else (opponent, stage.name)
         outcomes = self.play([Pairing(*names, mode) for mode in self.modes], self.matches)
         rates = [_wins(one, agent) / self.matches for one in outcomes]
         return Score(

@@ -51,8 +51,8 @@ STRENGTH_COLUMNS = (
     "updates",
     "agent_steps",
     *(
-        f"{role}_vs_{rival}_{measure}"
-        for role, rival in (*PAIRINGS, *((role, PANEL) for role in ROLES))
+        f"{role}_vs_{opponent}_{measure}"
+        for role, opponent in (*PAIRINGS, *((role, PANEL) for role in ROLES))
         for measure in MEASURES
     ),
     "seeker_elo",

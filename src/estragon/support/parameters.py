@@ -1,0 +1,321 @@
+"""Parameters that a trainer sets in a game: constants, samplers, and curricula of lessons.
+
+A file has a section `parameters:` and, if it likes, `curriculum:`; docs/parameters.md shows one.
+The values of episode n depend on the seed, the lesson and n alone, not on who plays it.
+"""
+
+import collections
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from estragon.support.errors import UserError
+
+Value = float | str
+Values = dict[str, Value]
+Pair = Annotated[list[float], Meta(min_length=2, max_length=2)]
+Positive = Annotated[int, Meta(ge=1)]
+MAX_FILE = 2**20
+
+
+class Sampler(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """How a value is drawn; exactly one of these is given."""
+
+    constant: Value | UnsetType = UNSET
+    uniform: Pair | UnsetType = UNSET
+    log_uniform: Pair | UnsetType = UNSET
+    normal: Pair | UnsetType = UNSET
+    choice: Annotated[list[Value], Meta(min_length=1)] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        """Reject what nothing can be drawn from."""
+        given = msgspec.to_builtins(self)
+        if len(given) != 1:
+            raise ValueError("expected one of constant, uniform, log_uniform, normal, choice")
+        kind, numbers = given.popitem()
+        each = numbers if isinstance(numbers, list) else [numbers]
+        if not all(isinstance(one, str) or math.isfinite(one) for one in each):
+            raise ValueError(f"{kind}: expected finite numbers, got {numbers}")
+        if kind in ("uniform", "log_uniform") and numbers[0] > numbers[1]:
+            raise ValueError(f"{kind}: expected the lower end first, got {numbers}")
+        if kind == "log_uniform" and numbers[0] <= 0:
+            raise ValueError(f"log_uniform: expected numbers above 0, got {numbers}")
+        if kind == "normal" and numbers[1] < 0:
+            raise ValueError(f"normal: expected a deviation of 0 or more, got {numbers[1]}")
+
+    def draw(self, rng: np.random.Generator) -> Value:
+        """One value."""
+        if isinstance(self.uniform, list):
+            return float(rng.uniform(self.uniform[0], self.uniform[1]))
+        if isinstance(self.log_uniform, list):
+            low, high = map(math.log, self.log_uniform)
+            return float(math.exp(rng.uniform(low, high)))
+        if isinstance(self.normal, list):
+            return float(rng.normal(self.normal[0], self.normal[1]))
+        if isinstance(self.choice, list):
+            return self.choice[int(rng.integers(len(self.choice)))]
+        return self.constant if isinstance(self.constant, str) else float(self.constant)  # type: ignore[arg-type]
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The lowest and highest number it draws; of a normal, three deviations; None for words."""
+        if isinstance(self.normal, list):
+            mean, deviation = self.normal
+            return mean - 3.0 * deviation, mean + 3.0 * deviation
+        for ends in (self.uniform, self.log_uniform):
+            if isinstance(ends, list):
+                return ends[0], ends[1]
+        chosen = self.choice if isinstance(self.choice, list) else [self.constant]
+        numbers = [one for one in chosen if isinstance(one, int | float)]
+        return (min(numbers), max(numbers)) if len(numbers) == len(chosen) else None
+
+
+Samplers = dict[str, Sampler]
+
+
+class Criterion(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """When a lesson is passed: one measure reaches its value over the last episodes."""
+
+    reward: float | UnsetType = UNSET
+    """Mean reward of an episode."""
+    success_rate: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    """Share of episodes whose last info has a true `key`."""
+    progress: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    """Share of the training that is over."""
+    key: str = "success"
+    window: Positive = 100
+    min_episodes: Positive = 50
+    fall_back: float | UnsetType = UNSET
+    """Below this the lesson before is taught again; never, if it is not given."""
+
+    def __post_init__(self) -> None:
+        """Reject what can never hold."""
+        given = [one for one in (self.reward, self.success_rate, self.progress) if one is not UNSET]
+        if len(given) != 1:
+            raise ValueError("expected one of reward, success_rate, progress")
+        if self.min_episodes > self.window:
+            raise ValueError(
+                f"min_episodes: expected at most the window of {self.window}, got "
+                f"{self.min_episodes}"
+            )
+        if self.fall_back is not UNSET and (
+            self.progress is not UNSET or self.fall_back >= given[0]
+        ):
+            raise ValueError("fall_back: expected less than the reward or success_rate to reach")
+
+
+class Lesson(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """A part of a curriculum."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    parameters: dict[str, Any] = {}
+    """Over those of the whole file."""
+    until: Criterion | UnsetType = UNSET
+    """The last lesson has none."""
+
+
+class _File(Struct, forbid_unknown_fields=True):
+    parameters: dict[str, Any] = {}
+    curriculum: list[Lesson] = []
+
+
+@dataclasses.dataclass(frozen=True)
+class ParameterSpec:
+    """A parameter that a game declares."""
+
+    name: str
+    default: Value | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a parameter file says: the samplers of every lesson, at least one lesson."""
+
+    lessons: tuple[Lesson, ...]
+    samplers: tuple[Samplers, ...]
+    """By lesson, all that are in force."""
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a YAML or JSON file."""
+        import yaml
+
+        try:
+            if path.stat().st_size > MAX_FILE:
+                raise UserError(f"{path}: larger than {MAX_FILE} bytes")
+            found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+            raise UserError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
+        try:
+            return cls.parse(found)
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from error
+
+    @classmethod
+    def parse(cls, found: Any) -> Self:
+        """Read plain data: the contents of a file."""
+        try:
+            file = msgspec.convert(found or {}, _File)
+        except msgspec.ValidationError as error:
+            raise UserError(str(error)) from error
+        if not file.parameters and not file.curriculum:
+            raise UserError("neither parameters nor curriculum")
+        lessons = file.curriculum or [Lesson("all")]
+        names = [lesson.name for lesson in lessons]
+        if len(set(names)) < len(names):
+            raise UserError(f"curriculum: lessons need different names, got {', '.join(names)}")
+        for number, lesson in enumerate(lessons[:-1]):
+            if lesson.until is UNSET:
+                after = lessons[number + 1].name
+                raise UserError(f"lesson {lesson.name}: without until, {after} is never reached")
+        common = _samplers("parameters", file.parameters)
+        own = [_samplers(f"lesson {each.name}", each.parameters) for each in lessons]
+        _check_progress(lessons)
+        return cls(tuple(lessons), tuple(common | each for each in own))
+
+    def check(self, declared: Sequence[ParameterSpec]) -> None:
+        """Raise UserError for a parameter that the game does not declare, or out of its range."""
+        known = {spec.name: spec for spec in declared}
+        for lesson, samplers in zip(self.lessons, self.samplers, strict=True):
+            for name, sampler in samplers.items():
+                where = f"lesson {lesson.name}, {name}" if len(self.lessons) > 1 else name
+                if name not in known:
+                    offered = ", ".join(sorted(known)) or "none"
+                    raise UserError(f"{where}: the game has no such parameter; it has {offered}")
+                _check_range(where, sampler, known[name])
+
+    @property
+    def info_keys(self) -> set[str]:
+        """Keys that the game's infos must have for the criteria."""
+        return {
+            lesson.until.key
+            for lesson in self.lessons
+            if isinstance(lesson.until, Criterion) and lesson.until.success_rate is not UNSET
+        }
+
+    def draw(self, lesson: int, seed: int, episode: int) -> Values:
+        """The values of an episode."""
+        rng = np.random.Generator(np.random.SFC64((seed, lesson, episode)))
+        return {name: sampler.draw(rng) for name, sampler in sorted(self.samplers[lesson].items())}
+
+
+def _samplers(where: str, given: Mapping[str, Any]) -> Samplers:
+    found = {}
+    for name, value in given.items():
+        plain = value if isinstance(value, dict) else {"constant": value}
+        try:
+            found[str(name)] = msgspec.convert(plain, Sampler)
+        except msgspec.ValidationError as error:
+            raise UserError(f"{where}: {name}: {error}") from error
+    return found
+
+
+def _check_progress(lessons: Sequence[Lesson]) -> None:
+    reached = 0.0
+    for number, lesson in enumerate(lessons):
+        share = lesson.until.progress if isinstance(lesson.until, Criterion) else UNSET
+        if share is UNSET:
+            continue
+        if not reached <= share < 1.0 or (share == reached and number):
+            raise UserError(
+                f"lesson {lesson.name}: until progress {share}: expected more than {reached} and "
+                "less than 1, or the next lesson is never taught"
+            )
+        reached = share
+
+
+def _check_range(where: str, sampler: Sampler, spec: ParameterSpec) -> None:
+    drawn = sampler.choice if isinstance(sampler.choice, list) else [sampler.constant]
+    words = [one for one in drawn if isinstance(one, str)]
+    if words and spec.choices and not set(words) <= set(spec.choices):
+        raise UserError(f"{where}: expected {', '.join(spec.choices)}, got {', '.join(words)}")
+    if words and not spec.choices and isinstance(spec.default, float):
+        raise UserError(f"{where}: expected a number, got {words[0]}")
+    if sampler.normal is not UNSET or sampler.span is None:
+        return  # a normal is cut off at the ends of the range
+    low, high = sampler.span
+    least = -math.inf if spec.low is None else spec.low
+    most = math.inf if spec.high is None else spec.high
+    if low < least or high > most:
+        raise UserError(f"{where}: expected {least:g} to {most:g}, got {low:g} to {high:g}")
+
+
+Rule = Callable[["Curriculum", float, Mapping[str, Any]], int | None]
+"""A user's own rule: from the curriculum, the reward and last info of an episode, the number of the
+lesson to teach now; None leaves it to the criteria."""
+
+
+class Curriculum:
+    """Which lesson is taught now, by the episodes that ended."""
+
+    def __init__(self, plan: Plan, rule: Rule | None = None) -> None:
+        """Begin with the first lesson."""
+        self.plan, self.lesson, self.episodes = plan, 0, 0
+        self._rule = rule
+        self._recent: collections.deque[float] = collections.deque()
+        self.progress = 0.0
+        """Share of the training that is over; the trainer sets it."""
+
+    @property
+    def name(self) -> str:
+        """The lesson's name."""
+        return self.plan.lessons[self.lesson].name
+
+    def add(self, reward: float, info: Mapping[str, Any]) -> bool:
+        """Count an episode; returns whether the lesson changed."""
+        self.episodes += 1
+        until = self.plan.lessons[self.lesson].until
+        if isinstance(until, Criterion):
+            measure = reward if until.reward is not UNSET else float(bool(info.get(until.key)))
+            self._recent.append(measure)
+            while len(self._recent) > until.window:
+                self._recent.popleft()
+        chosen = self._rule(self, reward, info) if self._rule else None
+        return self._teach(self._next_lesson() if chosen is None else chosen)
+
+    def _next_lesson(self) -> int:
+        until = self.plan.lessons[self.lesson].until
+        if not isinstance(until, Criterion):
+            return self.lesson
+        if isinstance(until.progress, float):
+            return self.lesson + (self.progress >= until.progress)
+        if len(self._recent) < until.min_episodes:
+            return self.lesson
+        mean = sum(self._recent) / len(self._recent)
+        wanted = until.reward if isinstance(until.reward, float) else until.success_rate
+        if mean >= wanted:  # type: ignore[operator]
+            return self.lesson + 1
+        if isinstance(until.fall_back, float) and mean < until.fall_back:
+            return self.lesson - 1
+        return self.lesson
+
+    def _teach(self, lesson: int) -> bool:
+        lesson = min(max(lesson, 0), len(self.plan.lessons) - 1)
+        changed = lesson != self.lesson
+        if changed:
+            self.lesson = lesson
+            self._recent.clear()
+        return changed
+
+    def save(self) -> dict[str, Any]:
+        """Its state as plain data."""
+        return {"lesson": self.name, "episodes": self.episodes, "recent": list(self._recent)}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Load what `save` gave; a lesson that is gone starts over."""
+        names = [lesson.name for lesson in self.plan.lessons]
+        self.lesson = names.index(saved["lesson"]) if saved["lesson"] in names else 0
+        self.episodes = int(saved["episodes"])
+        self._recent = collections.deque(map(float, saved["recent"]))

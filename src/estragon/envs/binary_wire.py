@@ -2,6 +2,7 @@
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from estragon.envs.wire import (
     BINARY,
     HAS_FINAL_OBS,
     MAX_AGENTS,
+    PARAMETERS,
     AgentInfo,
     AgentTable,
     BadMessageError,
@@ -23,6 +25,7 @@ from estragon.envs.wire import (
     framed,
 )
 from estragon.godot.channel import LENGTH
+from estragon.support.parameters import Values
 
 HEADER = struct.Struct("<BBHI")
 """Kind, flags, zero, rows."""
@@ -76,9 +79,10 @@ class BinaryWire(Wire):
         self._infos = InfoDecoder()
         self._prepare()
 
-    def encode_reset(self, seed: int | None) -> bytes:
+    def encode_reset(self, seed: int | None, parameters: Sequence[Values] | None = None) -> bytes:
         """A request for new episodes."""
-        return framed({"type": "reset"} if seed is None else {"type": "reset", "seed": seed})
+        given = {"seed": seed, PARAMETERS: parameters}
+        return framed({"type": "reset"} | {key: v for key, v in given.items() if v is not None})
 
     def encode_actions(self, actions: np.ndarray) -> bytearray:
         """The actions of all agents; valid until the next call."""

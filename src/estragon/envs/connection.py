@@ -5,7 +5,7 @@ import errno
 import select
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from estragon.envs.binary_wire import BinaryWire
 from estragon.envs.json_wire import JsonWire
 from estragon.envs.wire import (
     JSON,
+    PARAMETERS_REPLY,
     AgentTable,
     BadMessageError,
     EnvInfo,
@@ -27,6 +28,7 @@ from estragon.envs.wire import (
 from estragon.godot.channel import Channel, ChannelClosedError, ChannelError, ChannelTimeoutError
 from estragon.godot.process import POLL_SEC, GodotError, SupervisedProcess
 from estragon.support.errors import UserError
+from estragon.support.parameters import ParameterSpec, Values
 
 WIRES: dict[str, type[Wire]] = {wire.encoding: wire for wire in (BinaryWire, JsonWire)}
 ACCEPT_POLL_SEC = 0.1
@@ -182,6 +184,8 @@ class GameConnection:
         step_timeout_sec: float,
     ) -> None:
         self.process = process
+        self.parameters: Sequence[ParameterSpec] | None = info.parameters
+        """Those that the game has; None if it does not take any."""
         self._channel = channel
         self._name = name
         self._timeout_sec = step_timeout_sec
@@ -201,9 +205,24 @@ class GameConnection:
         """Whether a request has not been answered yet."""
         return bool(self._awaited)
 
-    def send_reset(self, seed: int | None) -> None:
-        """Request new episodes."""
-        self._send(self.wire.encode_reset(seed), RESET_ANSWER)
+    def send_reset(self, seed: int | None, parameters: Sequence[Values] | None = None) -> None:
+        """Request new episodes, with these parameters if any are given, agent by agent."""
+        self._send(self.wire.encode_reset(seed, parameters), RESET_ANSWER)
+
+    def send_parameters(self, agents: dict[str, Values]) -> None:
+        """Send the parameters of the next episodes of some agents; there is no answer."""
+        self._send(self.wire.encode_parameters(agents), "")
+
+    def list_parameters(self) -> Sequence[ParameterSpec] | None:
+        """The parameters that the game has declared or read by now."""
+        if self.parameters is not None:
+            self._send(self.wire.encode_parameters(None), "its parameters")
+            frame = self._receive()
+            try:
+                self.parameters = decode_json(PARAMETERS_REPLY, frame).parameters
+            except BadMessageError as error:
+                raise self._error(f"it sent {error} as its parameters") from error
+        return self.parameters
 
     def send_actions(self, actions: np.ndarray) -> None:
         """Send the actions of all agents: float32, agent by agent, key by key."""

@@ -2,6 +2,7 @@
 
 import array
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import numpy as np
 from estragon.envs.spaces import ObservationSpec
 from estragon.envs.wire import (
     JSON,
+    PARAMETERS,
     TERMINATED,
     AgentTable,
     BadMessageError,
@@ -20,6 +22,7 @@ from estragon.envs.wire import (
     decode_json,
     framed,
 )
+from estragon.support.parameters import Values
 
 Obs = list[dict[str, Any]]
 NOT_FINITE = re.compile(rb"[-+]?(?:nan|inf|1e99999)", re.IGNORECASE)
@@ -61,9 +64,9 @@ class JsonWire(Wire):
             for agent, start in zip(table.agents, table.action_offsets, strict=False)
         ]
 
-    def encode_reset(self, seed: int | None) -> bytes:
+    def encode_reset(self, seed: int | None, parameters: Sequence[Values] | None = None) -> bytes:
         """A request for new episodes; the seed cannot be sent."""
-        return framed({"type": "reset"})
+        return framed({"type": "reset"} | ({} if parameters is None else {PARAMETERS: parameters}))
 
     def encode_actions(self, actions: np.ndarray) -> bytes:
         """The actions of all agents."""

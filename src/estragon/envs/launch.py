@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from estragon.envs.parameter_feed import PlanSource
 from estragon.envs.sync_nodes import check_sync
 from estragon.envs.wire import BINARY, JSON
 from estragon.godot.find import require_godot
@@ -68,6 +69,9 @@ class Launch:
 
     arguments: Mapping[str, object] = dataclasses.field(default_factory=dict)
     """Further `--key=value` arguments for the game."""
+
+    parameters: PlanSource | None = None
+    """Parameters of the game: a file such as docs/parameters.md shows, its contents, or a plan."""
 
     start_timeout_sec: float = 60.0
     """How long a game may take to start and connect."""

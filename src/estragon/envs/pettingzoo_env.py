@@ -15,6 +15,7 @@ from estragon.envs.wire import (
     ENDED,
     HAS_FINAL_OBS,
     LEFT,
+    PARAMETERS,
     TERMINATED,
     TRUNCATED,
     AgentTable,
@@ -227,6 +228,8 @@ class GodotParallelEnv(PoolProperties, ParallelEnv[str, Any, Any]):
             if ended:  # the seed and the mask are those of the next episode
                 info.pop("seed", None)
                 info.pop("action_mask", None)
+            if row in result.parameters:
+                info[PARAMETERS] = result.parameters[row]
             if flags & LEFT:
                 info["agent_left"] = True
         self._last_obs = obs | self.reset_obs

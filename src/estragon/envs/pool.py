@@ -15,6 +15,7 @@ import numpy as np
 
 from estragon.envs.connection import GameConnection, GameLostError, HandshakeServer, listen
 from estragon.envs.launch import GameProgram, Launch
+from estragon.envs.parameter_feed import ParameterFeed, read_plan
 from estragon.envs.spaces import is_image
 from estragon.envs.wire import LEFT, TRUNCATED, AgentTable, EnvInfo, Observations, StepResult
 from estragon.godot.display import display, has_display
@@ -45,6 +46,9 @@ class GamePool:
         self.launch = launch
         self.restarts = 0
         self.games: list[GameConnection] = []
+        self.parameter_feed: ParameterFeed | None = None
+        if launch.parameters is not None:
+            self.parameter_feed = ParameterFeed(read_plan(launch.parameters), launch.seed)
         self._seed = launch.seed
         self._budget = RestartBudget(launch.restarts, launch.restart_window_sec)
         self._lost: dict[int, GameLostError] = {}
@@ -64,6 +68,7 @@ class GamePool:
             except _NeedsRenderingError:
                 self._enable_rendering()
                 self._start_all()
+            self._check_parameters()
         except BaseException:
             self.close()
             raise
@@ -96,11 +101,15 @@ class GamePool:
         self._check_open()
         if seed is not None:
             self._seed = seed % MAX_SEED
+        feed = self.parameter_feed
+        if feed is not None:
+            feed.reset(None if seed is None else self._seed)
         for index, game in enumerate(self.games):
             try:
                 if game.is_waiting:
                     game.receive()  # of a step that was interrupted
-                game.send_reset(None if seed is None else (self._seed + index) % MAX_SEED)
+                game_seed = None if seed is None else (self._seed + index) % MAX_SEED
+                game.send_reset(game_seed, feed.start(index, game.table) if feed else None)
             except GameLostError as error:
                 self._lost[index] = error
         return self.receive(reset=True)
@@ -111,8 +120,11 @@ class GamePool:
         for game in self.games:
             if game.is_waiting:
                 raise UserError("the last step was interrupted: call reset first")
+        unsent = self.parameter_feed.take_unsent() if self.parameter_feed is not None else {}
         for index, (game, values) in enumerate(zip(self.games, actions, strict=True)):
             try:
+                if index in unsent:
+                    game.send_parameters(unsent[index])
                 game.send_actions(values)
             except GameLostError as error:
                 self._lost[index] = error
@@ -124,7 +136,10 @@ class GamePool:
             try:
                 if self._lost and (error := self._lost.pop(index, None)):
                     raise error
-                results.append(game.receive())
+                result = game.receive()
+                if self.parameter_feed is not None and (reset or not result.uneventful):
+                    self.parameter_feed.note(index, result, reset=reset)
+                results.append(result)
             except GameLostError as error:
                 results.append(self._restart(index, error, reset=reset))
         return results
@@ -160,9 +175,27 @@ class GamePool:
                         process.log_file.unlink()
             raise
 
+    def _check_parameters(self) -> None:
+        feed = self.parameter_feed
+        if feed is None:
+            return
+        declared = self.games[0].parameters
+        if declared is None:
+            raise UserError(
+                "the game does not take parameters: replace its addon with Estragon's; a Sync of "
+                "its own must not override handle_message"
+            )
+        try:
+            feed.check(declared)
+        except UserError:
+            # What is not declared may only be read when an episode starts.
+            self.reset()
+            feed.check(self.games[0].list_parameters() or ())
+
     def _restart(self, index: int, error: GameLostError, *, reset: bool) -> StepResult:
         """Restart a lost game: its agents leave, and new ones join."""
-        lost = self.games[index]
+        lost, feed = self.games[index], self.parameter_feed
+        played = feed.playing(index, lost.table) if feed is not None else {}
         reason: GodotError = error
         while True:
             if self._may_enable_rendering and _lacks_renderer(lost.process):
@@ -174,14 +207,20 @@ class GamePool:
             try:
                 lost.kill()
                 self.games[index] = game = self._connect(*self._start(index, seed))
-                game.send_reset(seed)
+                game.send_reset(seed, feed.start(index, game.table) if feed else None)
                 first = game.receive()
+                if feed is not None:
+                    feed.note(index, first, reset=True)
             except GodotError as again:
                 if isinstance(again, _NeedsRenderingError):
                     self._enable_rendering()
                 reason = again
             else:
-                return first if reset else _after_restart(lost.table, first, str(error))
+                if reset:
+                    return first
+                result = _after_restart(lost.table, first, str(error))
+                result.parameters.update(played)
+                return result
 
     def _start(self, index: int, seed: int) -> tuple[socket.socket, SupervisedProcess | None]:
         listener = listen(self.launch.port_of(index))
@@ -269,6 +308,11 @@ class PoolProperties:
     def restarts(self) -> int:
         """How many times a game was lost and restarted."""
         return self._pool.restarts
+
+    @property
+    def parameter_feed(self) -> ParameterFeed | None:
+        """The parameters that are sent to the games; None without the option `parameters`."""
+        return self._pool.parameter_feed
 
 
 def _after_restart(before: AgentTable, first: StepResult, reason: str) -> StepResult:

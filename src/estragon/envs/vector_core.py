@@ -18,6 +18,7 @@ from estragon.envs.wire import (
     ENDED,
     HAS_FINAL_OBS,
     LEFT,
+    PARAMETERS,
     TERMINATED,
     TRUNCATED,
     AgentTable,
@@ -237,6 +238,13 @@ class VectorCore:
                 else:  # the seed is that of the next episode
                     info = step.infos[slot]
                     step.reset_infos[slot] = {SEED: info.pop(SEED)} if SEED in info else {}
+            for slots, result in zip(self._slots, results, strict=True):
+                for row, values in result.parameters.items():
+                    if (slot := int(slots[row])) >= 0:
+                        info = step.infos[slot]
+                        if PARAMETERS in info and slot in step.reset_infos:
+                            step.reset_infos[slot][PARAMETERS] = info[PARAMETERS]
+                        info[PARAMETERS] = values
 
     def _reassign(self, game: int, result: StepResult) -> None:
         """Free the slots of agents that left, and assign free ones to agents that joined."""

@@ -9,7 +9,8 @@ import abc
 import dataclasses
 import functools
 import math
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,12 +18,15 @@ import numpy as np
 from estragon.envs.spaces import AgentSpaces, SpaceError, read_spaces
 from estragon.godot.channel import LENGTH
 from estragon.godot.process import GodotError
+from estragon.support.parameters import ParameterSpec, Values
 
 BINARY, JSON = "binary1", "json"
 """The encodings that are spoken."""
 MAX_AGENTS = 65_536
 MAX_DEPTH = 32
 SHARED_POLICY = "shared_policy"
+PARAMETERS = "parameters"
+"""The key in messages and infos."""
 TERMINATED, TRUNCATED, HAS_FINAL_OBS, LEFT = 1, 2, 4, 8
 """The flags of an agent in a `StepResult`."""
 ENDED = TERMINATED | TRUNCATED
@@ -156,6 +160,8 @@ class StepResult:
     """One per row, if there are any; read-only, because the same list may be returned again."""
     uneventful: bool = False
     """Whether it is known that no episode ended, and that no agent left or joined."""
+    parameters: dict[int, Values] = dataclasses.field(default_factory=dict)
+    """By row, those of the episodes that ended, if the trainer sets any."""
     lost_reason: str = ""
     """Why the game was restarted, if it was: its agents left, and new ones joined."""
 
@@ -204,8 +210,8 @@ class Wire(abc.ABC):
         """The agents that are playing now."""
 
     @abc.abstractmethod
-    def encode_reset(self, seed: int | None) -> bytes:
-        """A request for new episodes."""
+    def encode_reset(self, seed: int | None, parameters: Sequence[Values] | None = None) -> bytes:
+        """A request for new episodes, with the parameters of every agent's if there are any."""
 
     @abc.abstractmethod
     def encode_actions(self, actions: np.ndarray) -> bytes | bytearray:
@@ -224,6 +230,10 @@ class Wire(abc.ABC):
         reply: CallReply = decode_json(CALL_REPLY, frame)
         check_depth(reply.returns)
         return reply.returns
+
+    def encode_parameters(self, agents: dict[str, Values] | None) -> bytes:
+        """The parameters of these agents' next episodes; None asks which ones the game has."""
+        return framed({"type": "parameters"} | ({} if agents is None else {"agents": agents}))
 
     def encode_close(self) -> bytes:
         """A request to quit."""
@@ -254,6 +264,9 @@ class InfoDecoder:
         return infos
 
 
+Specs = Annotated[list[ParameterSpec], msgspec.Meta(max_length=256)]
+
+
 class EnvInfo(msgspec.Struct, tag_field="type", tag="env_info"):
     """A game's answer to the handshake; older games send one space for all agents, and no names."""
 
@@ -264,6 +277,8 @@ class EnvInfo(msgspec.Struct, tag_field="type", tag="env_info"):
     encoding: str | None = None
     agent_ids: list[int] | None = None
     action_mask: list[dict[str, int]] | None = None
+    parameters: Specs | None = None
+    """None: the game does not take parameters."""
 
 
 class CallReply(msgspec.Struct, tag_field="type", tag="call"):
@@ -272,14 +287,22 @@ class CallReply(msgspec.Struct, tag_field="type", tag="call"):
     returns: list[Any]
 
 
+class ParametersReply(msgspec.Struct, tag_field="type", tag="parameters"):
+    """The parameters that the game has."""
+
+    parameters: Specs
+
+
+PARAMETERS_REPLY = msgspec.json.Decoder(ParametersReply)
 CALL_REPLY = msgspec.json.Decoder(CallReply)
 INFOS = msgspec.json.Decoder(Infos | None)
 
 
 def handshake(encoding: str) -> bytes:
-    """The first two messages to a game; older games ignore the encodings that are offered."""
+    """The first two messages to a game; older games ignore what else is offered."""
     offered = {"encodings": [encoding]} if encoding != JSON else {}
-    hello = {"type": "handshake", "major_version": "0", "minor_version": "7"} | offered
+    hello = {"type": "handshake", "major_version": "0", "minor_version": "7", "parameters": True}
+    hello |= offered
     return framed(hello) + framed({"type": "env_info"})
 
 

@@ -1,7 +1,7 @@
 """A game that speaks `binary1`; written from docs/godot_rl_protocol.md, not from our code.
 
 Options as old_game.py; further `leave` and `join`: at that step the first agent leaves, and a new
-one joins. A fault may also be a way to break a frame.
+one joins. A fault may also be a way to break a frame. `takes=1`: it takes parameters.
 """
 
 import json
@@ -21,6 +21,12 @@ def padded(data: bytes) -> bytes:
 
 def floats(numbers: list[float]) -> bytes:
     return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+DECLARED = [
+    {"name": "gravity", "default": 9.8, "low": 0.0, "high": 20.0, "unit": "m/s²", "choices": []},
+    {"name": "map", "default": "small", "choices": ["small", "large"]},
+]
 
 
 class Row(NamedTuple):
@@ -45,6 +51,8 @@ class Game:
         self.newest = len(self.agents)
         self.steps = 0
         self.begun = False
+        self.values: dict[int, Any] = {}
+        self.next: dict[int, Any] = {}
         self.wire = socket.create_connection(("127.0.0.1", int(given["port"])))
         print("new game connected", flush=True)
 
@@ -75,7 +83,14 @@ class Game:
             "agent_ids": [agent.id for agent in self.agents],
             "action_mask": [self.mask() for _ in self.agents],
         }
+        if "takes" in self.given:
+            answer["parameters"] = DECLARED
         self.send(json.dumps(answer).encode())
+
+    def told(self, agent: Agent) -> dict[str, Any]:
+        """What is told of an episode that starts."""
+        values = self.values.get(agent.id)
+        return {"seed": agent.episode_seed} | ({"parameters": values} if values else {})
 
     def numbers(self, agent: Agent) -> list[float]:
         return agent.sees() + ([agent.near()] if self.kind == "image" else [])
@@ -137,7 +152,10 @@ class Game:
             if self.begun or "seed" in message:
                 agent.begin(message.get("seed"))
         self.begun = True
-        rows = [Row(agent, info={"seed": agent.episode_seed}) for agent in self.agents]
+        ids = [agent.id for agent in self.agents]
+        given = message.get("parameters", [{} for _ in ids])
+        self.values, self.next = dict(zip(ids, given, strict=True)), {}
+        rows = [Row(agent, info=self.told(agent)) for agent in self.agents]
         self.answer(0x52, rows, [])
 
     def step(self, data: bytes) -> None:
@@ -168,14 +186,16 @@ class Game:
                     last_picture=self.picture(agent),
                 )
                 agent.next_episode()
-                told = {"seed": agent.episode_seed, "ended_by": ["", "end", "time"][state]}
-                row = row._replace(info=told)
+                self.values[agent.id] = self.next.pop(agent.id, self.values.get(agent.id))
+                told = {"ended_by": ["", "end", "time"][state]}
+                row = row._replace(info=self.told(agent) | told)
             rows.append(row)
         joined = []
         if self.steps == self.join:
             joined = [Agent(self.newest, self.seed)]
             self.newest += 1
-            rows.append(Row(joined[0], info={"seed": joined[0].episode_seed}))
+            self.values[joined[0].id] = self.values.get(self.agents[0].id)
+            rows.append(Row(joined[0], info=self.told(joined[0])))
         self.answer(0x53, rows, joined)
         self.agents = [row.agent for row in rows if not row.state & 8]
 
@@ -195,6 +215,12 @@ class Game:
             elif message["type"] == "call":
                 returned = [f"{message['method']} of {agent.id}" for agent in self.agents]
                 self.send(json.dumps({"type": "call", "returns": returned}).encode())
+            elif message["type"] == "parameters" and "agents" in message:
+                for agent, values in message["agents"].items():
+                    assert int(agent) in {one.id for one in self.agents}
+                    self.next[int(agent)] = values
+            elif message["type"] == "parameters":
+                self.send(json.dumps({"type": "parameters", "parameters": DECLARED}).encode())
             elif message["type"] == "close":
                 print("goodbye", flush=True)
                 return

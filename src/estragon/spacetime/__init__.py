@@ -1,0 +1,1 @@
+"""SpaceTime VR: configuration, rewards, comfort and preprocessing of the navigation task."""

@@ -1,10 +1,11 @@
 """A scene without a Sync node is recognised from the project's text; in doubt it is played."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
-from estragon.envs.connection import HandshakeServer, listen
+from estragon.envs.connection import HandshakeServer
 from estragon.envs.sync_nodes import SyncNodes, check_sync
 from estragon.godot.process import GodotError, SupervisedProcess
 from estragon.support.errors import UserError
@@ -121,11 +122,11 @@ def test_an_uncertain_scene_is_played(line: str, tmp_path: Path) -> None:
 
 def test_a_game_that_does_not_connect_says_the_hint(tmp_path: Path) -> None:
     with (
-        listen(0) as listener,
+        contextlib.closing(HandshakeServer(0, "json", "is it the menu")) as server,
         SupervisedProcess(["sleep", "60"], name="game", folder=tmp_path) as process,
         pytest.raises(GodotError, match=r"after 0\.2 s .*; is it the menu\? is it the right scene"),
     ):
-        HandshakeServer(listener, "json", "is it the menu").wait(0.2, process)
+        server.wait(0.2, process)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from estragon.envs.binary_wire import BinaryWire
+from estragon.envs.http_channel import HttpChannel
 from estragon.envs.json_wire import JsonWire
 from estragon.envs.wire import (
     JSON,
@@ -68,11 +69,16 @@ def listen(port: int) -> socket.socket:
 class HandshakeServer:
     """Accepts connections on a port until one of them completes the handshake."""
 
-    def __init__(self, listener: socket.socket, encoding: str, hint: str = "") -> None:
-        self._listener, self._encoding, self._hint = listener, encoding, hint
-        self._port = listener.getsockname()[1]
+    def __init__(self, port: int, encoding: str, hint: str = "") -> None:
+        """Listen; port 0 picks a free one."""
+        self._listener, self._encoding, self._hint = listen(port), encoding, hint
+        self.port: int = self._listener.getsockname()[1]
         self._pending: list[Channel] = []
         self._rejected: list[str] = []
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._listener.close()
 
     def wait(
         self,
@@ -90,7 +96,7 @@ class HandshakeServer:
                 on_poll()
                 if process is not None and exited:
                     raise process.error(
-                        f"{process.how_it_ended()} before the handshake on port {self._port}"
+                        f"{process.how_it_ended()} before the handshake on port {self.port}"
                         f"{self._others()}"
                     )
                 if time.monotonic() > deadline:
@@ -138,7 +144,7 @@ class HandshakeServer:
             info: EnvInfo = decode_json(ENV_INFO, frame)
         except BadMessageError as error:
             raise GodotError(
-                f"the game on port {self._port} does not speak protocol version 0.7: "
+                f"the game on port {self.port} does not speak protocol version 0.7: "
                 f"{error}; update the addon in the game"
             ) from error
         return info
@@ -158,7 +164,7 @@ class HandshakeServer:
     def _timed_out(self, timeout_sec: float, process: SupervisedProcess | None) -> GodotError:
         waited = (
             f"timed out after {timeout_sec:g} s waiting for a game to connect to "
-            f"127.0.0.1:{self._port}{self._others()}"
+            f"127.0.0.1:{self.port}{self._others()}"
         )
         if process is None:
             return GodotError(
@@ -176,7 +182,7 @@ class GameConnection:
 
     def __init__(
         self,
-        channel: Channel,
+        channel: Channel | HttpChannel,
         info: EnvInfo,
         process: SupervisedProcess | None,
         *,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from estragon.envs.http_channel import HTTP_PORT
 from estragon.envs.parameter_feed import PlanSource
 from estragon.envs.sync_nodes import check_sync
 from estragon.envs.wire import BINARY, JSON
@@ -20,6 +21,7 @@ from estragon.godot.project import ready_project
 from estragon.support.errors import UserError
 
 EDITOR_PORT = 11008
+TCP, HTTP = "tcp", "http"
 MAX_PORT = 65535
 EDITOR = ("", "debug")
 HEADLESS = ("--headless", "--disable-render-loop")
@@ -64,6 +66,10 @@ class Launch:
     """Whether a game without a window renders, on the display or a virtual one; by default only if
     its agents observe images."""
 
+    wire: str = TCP
+    """tcp: the game connects to us. http: it serves the HTTP API of SpaceTime, and we connect to
+    it; `port` is then that of the API, by default 8080 for a game that somebody else started."""
+
     encoding: str = BINARY
     """Encoding to offer: binary1, or json, which is human-readable."""
 
@@ -97,6 +103,10 @@ class Launch:
             raise UserError(f"n_parallel: expected at least 1, got {self.n_parallel}")
         if self.encoding not in (BINARY, JSON):
             raise UserError(f"encoding: expected {BINARY} or {JSON}, got '{self.encoding}'")
+        if self.wire not in (TCP, HTTP):
+            raise UserError(f"wire: expected {TCP} or {HTTP}, got '{self.wire}'")
+        if self.wire == HTTP and self.encoding != BINARY:
+            raise UserError(f"encoding: expected {BINARY} with wire {HTTP}, got '{self.encoding}'")
         if self.action_repeat is not None and self.action_repeat < 1:
             raise UserError(f"action_repeat: expected at least 1, got {self.action_repeat}")
         for name in ("speedup", "start_timeout_sec", "step_timeout_sec"):
@@ -115,7 +125,8 @@ class Launch:
     def first_port(self) -> int:
         """Port of the first game; 0: a free one."""
         if self.port is None:
-            return EDITOR_PORT if self.from_editor else 0
+            usual = HTTP_PORT if self.wire == HTTP else EDITOR_PORT
+            return usual if self.from_editor else 0
         return self.port
 
     def port_of(self, index: int) -> int:
@@ -182,7 +193,10 @@ class GameProgram:
             command += ["--fixed-fps", str(self._ticks)]
         if launch.scene is not None:
             command.append(_resource(launch.scene))
-        options: dict[str, object] = {"port": port, "env_seed": seed}
+        if launch.wire == HTTP:
+            command.append("--http-api")
+        key = "http-port" if launch.wire == HTTP else "port"
+        options: dict[str, object] = {key: port, "env_seed": seed}
         if launch.action_repeat is not None:
             options["action_repeat"] = launch.action_repeat
         if draws and not launch.show_window:

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import socket
 import tempfile
 import time
 import weakref
@@ -13,8 +12,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from estragon.envs.connection import GameConnection, GameLostError, HandshakeServer, listen
-from estragon.envs.launch import GameProgram, Launch
+from estragon.envs.connection import GameConnection, GameLostError, HandshakeServer
+from estragon.envs.http_channel import (
+    TOKEN_VARIABLE,
+    HttpEndpoint,
+    check_free,
+    given_token,
+    new_token,
+)
+from estragon.envs.launch import HTTP, GameProgram, Launch
 from estragon.envs.parameter_feed import ParameterFeed, read_plan
 from estragon.envs.spaces import is_image
 from estragon.envs.wire import LEFT, TRUNCATED, AgentTable, EnvInfo, Observations, StepResult
@@ -29,6 +35,7 @@ NO_RENDERER = re.compile(
     rb"|(?:a camera sensor needs|no pictures without) a renderer"
 )
 NO_RENDERER_GRACE_SEC = 2.0
+Endpoint = HandshakeServer | HttpEndpoint
 
 _needed_rendering: set[tuple[object, ...]] = set()
 """What needed rendering once in this process: it is rendered at once the next time."""
@@ -60,6 +67,9 @@ class GamePool:
             if not launch.from_editor:
                 self._program = GameProgram(launch, *self._make_log_folder())
             self._env = dict(os.environ)
+            self._token = ""
+            if launch.wire == HTTP:
+                self._token = given_token() if self._program is None else new_token()
             self._draws = False
             if self._program is not None and _renders_at_once(launch):
                 self._enable_rendering()
@@ -161,14 +171,14 @@ class GamePool:
         launch = self.launch
         starts = [self._start(index, launch.seed + index) for index in range(launch.n_parallel)]
         try:
-            for listener, process in starts:
-                self.games.append(self._connect(listener, process))
+            for endpoint, process in starts:
+                self.games.append(self._connect(endpoint, process))
         except BaseException as error:
             for game in self.games:
                 game.kill()
             self.games.clear()
-            for listener, process in starts:
-                listener.close()
+            for endpoint, process in starts:
+                endpoint.close()
                 if process is not None:
                     process.stop(grace_sec=0.0)
                     if isinstance(error, _NeedsRenderingError):
@@ -222,34 +232,36 @@ class GamePool:
                 result.parameters.update(played)
                 return result
 
-    def _start(self, index: int, seed: int) -> tuple[socket.socket, SupervisedProcess | None]:
-        listener = listen(self.launch.port_of(index))
+    def _start(self, index: int, seed: int) -> tuple[Endpoint, SupervisedProcess | None]:
+        endpoint = self._endpoint(self.launch.port_of(index))
         if self._program is None:
-            return listener, None
+            return endpoint, None
         try:
             if self._draws and not has_display(self._env):  # none yet, or it was killed
                 self._env = self._resources.enter_context(display())
-            port = listener.getsockname()[1]
-            return listener, self._program.start(
-                index, port, seed % MAX_SEED, self._env, draws=self._draws
+            secret = {TOKEN_VARIABLE: self._token} if self._token else {}
+            return endpoint, self._program.start(
+                index, endpoint.port, seed % MAX_SEED, self._env | secret, draws=self._draws
             )
         except BaseException:
-            listener.close()
+            endpoint.close()
             raise
 
-    def _connect(
-        self, listener: socket.socket, process: SupervisedProcess | None
-    ) -> GameConnection:
-        launch = self.launch
-        name = f"the game on port {listener.getsockname()[1]}"
+    def _endpoint(self, port: int) -> Endpoint:
         hint = self._program.sync_hint if self._program else ""
+        if self.launch.wire != HTTP:
+            return HandshakeServer(port, self.launch.encoding, hint)
+        return HttpEndpoint(port if self._program is None else check_free(port), self._token)
+
+    def _connect(self, endpoint: Endpoint, process: SupervisedProcess | None) -> GameConnection:
+        launch = self.launch
+        name = f"the game on port {endpoint.port}"
         with contextlib.ExitStack() as on_error:
             if process is not None:
                 on_error.callback(process.stop, grace_sec=0.0)
-            with listener:
-                server = HandshakeServer(listener, launch.encoding, hint)
+            with contextlib.closing(endpoint):
                 check = self._renderer_check(process)
-                channel, info = server.wait(launch.start_timeout_sec, process, check)
+                channel, info = endpoint.wait(launch.start_timeout_sec, process, check)
             on_error.callback(channel.close)
             if self._may_enable_rendering and _has_images(info):
                 raise _NeedsRenderingError(f"{name} observes images, but does not render")

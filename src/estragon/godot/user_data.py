@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from estragon.godot.process import private_user_folders
+from estragon.godot.process import private_user_folders, usable_user_folders
 from estragon.support.errors import UserError
 from estragon.support.files import write_new
 
 OWN_PROJECT = "Estragon"
+USER = "user://"
 FLATPAK = Path(".var", "app", "org.godotengine.Godot", "data")
 KINDS = {"trajectories": "*.jsonl", "frames": "*.png", "logs": "*.log"}
 """What is copied: a folder of each name, and the files in it that match."""
@@ -30,6 +31,25 @@ def app_userdata_roots() -> list[Path]:
         shared = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
         data = [folder / "godot" for folder in (shared, home / FLATPAK, private)]
     return [folder / "app_userdata" for folder in data]
+
+
+def user_folder(project: str = OWN_PROJECT) -> Path:
+    """`user://` of a project, as the Godot that we start sees it."""
+    if sys.platform in ("win32", "darwin"):
+        return app_userdata_roots()[0] / project
+    env = usable_user_folders(os.environ)
+    data = Path(env.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return data / "godot" / "app_userdata" / project
+
+
+def resolve(path: str | os.PathLike[str]) -> Path:
+    """A path with `user://` replaced by the real folder of our game."""
+    text = os.fspath(path)
+    # Path() makes one slash of two.
+    for prefix in (USER, USER[:-1]):
+        if text.startswith(prefix):
+            return user_folder() / text.removeprefix(prefix)
+    return Path(text).expanduser()
 
 
 def project_folders() -> list[Path]:

@@ -5,7 +5,6 @@
 
 import dataclasses
 import difflib
-import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -57,9 +56,9 @@ class RewardConfig:
     progress: float = 1.0
     """Per metre closer to the goal."""
     smooth_movement: float = 0.1
-    """Per step of progress at full speed with little acceleration."""
+    """Per metre of progress with little acceleration."""
     comfort_bonus: float = 2.0
-    """Per step of progress at full speed with a comfort score of 1."""
+    """Per metre of progress with a comfort score of 1."""
     collision_penalty: float = -10.0
     """Per collision."""
     fall_penalty: float = -50.0
@@ -212,7 +211,8 @@ class RLConfig:
         """Raise UserError for values that cannot work."""
         environment, training = self.environment, self.training
         for name, least, most in LIMITS:
-            check_span(name, functools.reduce(getattr, name.split("."), self), least, most)
+            group, key = name.split(".")
+            check_span(name, getattr(getattr(self, group), key), least, most)
         if not self.network.net_arch or min(self.network.net_arch) < 1:
             raise UserError(f"network.net_arch: expected sizes, got {self.network.net_arch}")
         if environment.num_environments % training.num_workers:
@@ -244,7 +244,7 @@ class RLConfig:
         environment, actions = self.environment, self.actions
         common: dict[str, Any] = {
             "task": {"choice": list(environment.tasks)},
-            "max_episode_steps": environment.max_episode_steps,
+            "max_steps": environment.max_episode_steps,
             "max_movement_speed": actions.max_movement_speed,
             "max_rotation_speed": actions.max_rotation_speed,
             "action_smoothing": actions.action_smoothing,
@@ -272,7 +272,7 @@ class RLConfig:
         nearest = self.environment.min_goal_distance
         if nearest >= farthest:
             nearest = farthest / 2
-        return {"min_goal_distance": nearest, "max_goal_distance": farthest}
+        return {"goal_min_m": nearest, "goal_max_m": farthest}
 
 
 LIMITS: tuple[tuple[str, float, float | None], ...] = (

@@ -46,6 +46,7 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("live",): Verb("train live: Godot plays, Python learns"),
     ("serve",): Verb("serve policies to games over a WebSocket"),
     ("eval", "tag"): Verb("measure bots and policies against each other"),
+    ("eval", "game"): Verb("measure a model over the parameters of any Godot game", "sb3"),
     ("eval-episode",): Verb("play one match, with a log and a picture"),
     ("layout",): Verb("check and show a layout, or generate one"),
     ("parity",): Verb("compare both engines on the same actions"),

@@ -24,6 +24,8 @@ Paths = Annotated[tuple[tuple[Path, ...], ...], tyro.conf.UseAppendAction]
 class PlotCommand:
     """Draw the charts of training runs: reward, length, wins, strength, losses, places.
 
+    Of runs of `train sb3` and `train rllib`: reward and length, with the lessons of a curriculum.
+
     Several runs are drawn into the same charts: runs that differ only in seed as their mean with a
     band from the lowest to the highest, others as separate lines.
     """
@@ -40,14 +42,17 @@ class PlotCommand:
     def run(self) -> None:
         """Draw, write, and list what was written."""
         from estragon.show.charts.draw import draw_logged_places, draw_numbers, draw_run_places
+        from estragon.show.charts.game_runs import draw_game_numbers, is_game_run
 
         places = None if self.trajectories is None else draw_logged_places(self.trajectories)
         runs = self._runs()
         drawn = []
+        are_games = bool(runs) and is_game_run(runs[0].place)
         if runs:
-            drawn.append(draw_numbers(runs))
+            drawn.append(draw_game_numbers(runs) if are_games else draw_numbers(runs))
             _check_numbers(runs[0], drawn[0])
-        drawn.append(places or draw_run_places(runs))
+        if places is not None or not are_games:
+            drawn.append(places or draw_run_places(runs))
         for run in runs:
             for note in run.notes:
                 print(f"note: {note}", file=sys.stderr)
@@ -56,6 +61,7 @@ class PlotCommand:
 
     def _runs(self) -> "Sequence[RunData]":
         from estragon.show.charts.data import read_metrics, read_run
+        from estragon.show.charts.game_runs import is_game_run, read_game_run
 
         folders = [_run_folder(folder) for group in self.run_folders for folder in group]
         files = [file for group in self.metrics for file in group]
@@ -64,6 +70,11 @@ class PlotCommand:
                 files = [LOGS / "metrics.csv"]
             else:
                 folders = [latest_run()]
+        games = [folder for folder in folders if is_game_run(folder)]
+        if games and (len(games) < len(folders) or files):
+            raise UserError("runs of tag and of other games have no chart in common")
+        if games:
+            return [read_game_run(folder) for folder in games]
         return [*(read_run(folder) for folder in folders), *(read_metrics(file) for file in files)]
 
     def _write(self, drawn: "Figures") -> None:

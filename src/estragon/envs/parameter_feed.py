@@ -72,6 +72,12 @@ class ParameterFeed:
             for key, number in self._next.items():
                 self._queue(key, number)
 
+    def draw(self, number: int) -> Values:
+        """The values of a draw in the current lesson, as they are sent."""
+        drawn = self.plan.draw(self.lesson, self._seed, number)
+        known = {spec.name: spec for spec in self.declared}
+        return {name: _sendable(value, known.get(name)) for name, value in drawn.items()}
+
     def save(self) -> dict[str, Any]:
         """Its state as plain data."""
         waiting = sorted([*self._free, *self._next.values(), *self._untouched.values()])
@@ -106,7 +112,7 @@ class ParameterFeed:
         numbers = [self._take_number() for _ in table.agents]
         keys = [(game, agent.id) for agent in table.agents]
         self._untouched.update(zip(keys, numbers, strict=True))
-        return [self._draw(number) for number in numbers]
+        return [self.draw(number) for number in numbers]
 
     def take_unsent(self) -> dict[int, dict[str, Values]]:
         """By game and agent, what must be sent before the next actions, which are sent now."""
@@ -144,14 +150,9 @@ class ParameterFeed:
         self.next_number += 1
         return self.next_number - 1
 
-    def _draw(self, number: int) -> Values:
-        drawn = self.plan.draw(self.lesson, self._seed, number)
-        known = {spec.name: spec for spec in self.declared}
-        return {name: _sendable(value, known.get(name)) for name, value in drawn.items()}
-
     def _queue(self, key: Key, number: int) -> None:
         game, agent = key
-        self._unsent.setdefault(game, {})[str(agent)] = self._draw(number)
+        self._unsent.setdefault(game, {})[str(agent)] = self.draw(number)
 
     def _release(self, game: int) -> None:
         """A game's agents start over: what they did not play is free."""

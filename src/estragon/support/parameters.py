@@ -146,7 +146,7 @@ class Plan:
     """By lesson, all that are in force."""
 
     @classmethod
-    def read(cls, path: Path) -> Self:
+    def read(cls, path: Path, *, has_rule: bool = False) -> Self:
         """Read a YAML or JSON file."""
         import yaml
 
@@ -159,13 +159,13 @@ class Plan:
         except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
             raise UserError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
         try:
-            return cls.parse(found)
+            return cls.parse(found, has_rule=has_rule)
         except UserError as error:
             raise UserError(f"{path}: {error}") from error
 
     @classmethod
-    def parse(cls, found: Any) -> Self:
-        """Read plain data: the contents of a file."""
+    def parse(cls, found: Any, *, has_rule: bool = False) -> Self:
+        """Read plain data: the contents of a file; with a rule, lessons need no criterion."""
         try:
             file = msgspec.convert(found or {}, _File)
         except msgspec.ValidationError as error:
@@ -177,7 +177,7 @@ class Plan:
         if len(set(names)) < len(names):
             raise UserError(f"curriculum: lessons need different names, got {', '.join(names)}")
         for number, lesson in enumerate(lessons[:-1]):
-            if lesson.until is UNSET:
+            if lesson.until is UNSET and not has_rule:
                 after = lessons[number + 1].name
                 raise UserError(f"lesson {lesson.name}: without until, {after} is never reached")
         common = _samplers("parameters", file.parameters)
@@ -196,14 +196,13 @@ class Plan:
                     raise UserError(f"{where}: the game has no such parameter; it has {offered}")
                 _check_range(where, sampler, known[name])
 
-    @property
-    def info_keys(self) -> set[str]:
-        """Keys that the game's infos must have for the criteria."""
-        return {
-            lesson.until.key
-            for lesson in self.lessons
-            if isinstance(lesson.until, Criterion) and lesson.until.success_rate is not UNSET
-        }
+    def plain(self) -> dict[str, Any]:
+        """As plain data, which `parse` reads."""
+        lessons = [
+            msgspec.structs.replace(lesson, parameters=samplers)
+            for lesson, samplers in zip(self.lessons, self.samplers, strict=True)
+        ]
+        return {"curriculum": msgspec.to_builtins(lessons)}
 
     def draw(self, lesson: int, seed: int, episode: int) -> Values:
         """The values of an episode."""

@@ -14,6 +14,8 @@ from estragon.trainers.controller import RunRecord, utc_now
 PREFIX = "@METRIC "
 VARIABLE = "CONTROLLER_METRICS"
 Stats = Mapping[str, float | None]
+EndedEpisode = tuple[float, int, Mapping[str, Any]]
+"""Reward, length and last info."""
 OWN_INFO_KEYS = frozenset(
     {
         "TimeLimit.truncated",
@@ -22,6 +24,7 @@ OWN_INFO_KEYS = frozenset(
         "episode",
         "final_obs_missing",
         "game_lost",
+        "parameters",
         "seed",
         "terminal_observation",
         "terminal_observation_missing",
@@ -51,6 +54,8 @@ class Episodes:
     lengths: list[int] = dataclasses.field(default_factory=list)
     custom: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     """By key of `get_info`, the numbers at the ends of episodes."""
+    parameters: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    """By name, the numbers that the trainer had set in the game."""
 
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
@@ -61,6 +66,8 @@ class Episodes:
             joined.lengths += part.lengths
             for key, values in part.custom.items():
                 joined.custom.setdefault(key, []).extend(values)
+            for key, values in part.parameters.items():
+                joined.parameters.setdefault(key, []).extend(values)
         return joined
 
     def __len__(self) -> int:
@@ -74,6 +81,9 @@ class Episodes:
         for key, value in info.items():
             if isinstance(value, bool | int | float) and key not in OWN_INFO_KEYS:
                 self.custom.setdefault(key, []).append(float(value))
+        for key, value in info.get("parameters", {}).items():
+            if isinstance(value, int | float):
+                self.parameters.setdefault(key, []).append(float(value))
 
     @property
     def reward_mean(self) -> float:

@@ -21,6 +21,7 @@ from estragon.support.interrupts import STOP_SIGNALS, StopRequest, deferred_inte
 from estragon.support.progress import Progress
 from estragon.support.runs import RunFolder
 from estragon.trainers.controller import Controller, RunRecord
+from estragon.trainers.curriculum import RunCurriculum
 from estragon.trainers.metrics import Counters, Episodes, Metrics, Stats, iteration_metric
 from estragon.trainers.settings import TrainerSettings, note
 
@@ -75,10 +76,12 @@ class Run:
         *,
         limits: StopLimits,
         about: dict[str, Any],
+        curriculum: RunCurriculum | None = None,
     ) -> None:
         """Write the manifest, and the controller's record if there is a controller."""
         self.folder, self.counters = folder, learner.counters
         self._learner, self._controller, self._limits = learner, controller, limits
+        self._curriculum = curriculum
         self._records = [RunRecord(folder / MANIFEST, name, about)]
         if controller.exists:
             self._records.append(controller.begin_run(name, about))
@@ -137,6 +140,19 @@ class Run:
             )
         )
 
+    @property
+    def progress(self) -> float:
+        """Share of the training that is over, with the steps of the runs that it resumes."""
+        limits, counters, first = self._limits, self.counters, self._first
+        shares = [0.0]
+        if limits.timesteps is not None:
+            shares.append(counters.timesteps / (first.timesteps + limits.timesteps))
+        if limits.iterations is not None:
+            shares.append(counters.iteration / (first.iteration + limits.iterations))
+        if limits.seconds is not None:
+            shares.append((time.monotonic() - self._started) / limits.seconds)
+        return max(shares)
+
     def end_iteration(
         self,
         episodes: Mapping[str, Episodes],
@@ -153,17 +169,18 @@ class Run:
         counters.episodes += sum(map(len, episodes.values()))
         if checkpoint:
             self.save_checkpoint()
-        self._metrics.emit(
-            iteration_metric(
-                counters,
-                episodes,
-                learner_stats,
-                env_steps=counters.env_steps - self._env_steps_told,
-                seconds=now - self._told,
-                total_seconds=now - self._started,
-                trained=trained,
-            )
+        metric = iteration_metric(
+            counters,
+            episodes,
+            learner_stats,
+            env_steps=counters.env_steps - self._env_steps_told,
+            seconds=now - self._told,
+            total_seconds=now - self._started,
+            trained=trained,
         )
+        if self._curriculum is not None:
+            metric |= self._curriculum.metric(Episodes.joined(episodes.values()))
+        self._metrics.emit(metric)
         self._told, self._env_steps_told = now, counters.env_steps
         print(_iteration_line(self._metrics.last), flush=True)
         return self._metrics.last
@@ -206,6 +223,8 @@ class Run:
         return INTERRUPTED if self._status == "interrupted" else 0
 
     def _end_records(self, status: str, **facts: Any) -> None:
+        if self._curriculum is not None:
+            facts |= {"curriculum": self._curriculum.summary()}
         for record in self._records:
             with contextlib.suppress(UserError):
                 record.end(
@@ -277,4 +296,5 @@ def _iteration_line(metric: dict[str, Any]) -> str:
             line += f" {each['reward_mean']:.3f}, length {each['episode_len_mean']:.1f}"
     for key, value in metric["custom_metrics"].items():
         line += f", {key} {value:.3f}" if value is not None else ""
+    line += f", lesson {metric['lesson_name']}" if "lesson_name" in metric else ""
     return f"{line}, {metric['env_throughput']:,.0f} steps/s"

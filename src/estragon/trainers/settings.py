@@ -6,12 +6,15 @@ Needs no trainer's packages, so that `--help` works without them.
 import dataclasses
 import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_type_hints
 
 import msgspec
+import tyro
 
 from estragon.support.errors import UserError
 from estragon.support.options import check_span, optional
+from estragon.support.parameters import Plan, Rule
 from estragon.trainers.controller import Controller
 
 
@@ -37,6 +40,11 @@ Count = Annotated[int | None, optional("N"), Span(1)]
 Number = Annotated[float | None, optional("NUMBER"), Span(0)]
 Share = Annotated[float | None, optional("NUMBER"), Span(0, 1)]
 PARALLEL = Span(1, 64)
+SECTIONS: list[tuple[str, Any, None]] = [
+    ("parameters", str | dict[str, Any] | None, None),
+    ("curriculum", list[Any] | None, None),
+]
+"""Keys of a config file: a path to a parameter file, or its sections."""
 SEED = Span(0, 2**31 - 1)
 
 
@@ -81,6 +89,10 @@ class TrainerSettings:
     """Port to listen on; by default 11008 for the editor, otherwise any free port."""
     inference: bool = False
     """Play the trained model for --timesteps instead of training."""
+    parameters: Annotated[Path | None, optional("FILE")] = None
+    """A YAML or JSON file: which parameters to set in the game, and its curriculum."""
+    inline_parameters: tyro.conf.Suppress[dict[str, Any] | None] = None
+    """The same as the contents of a file; `parameters` goes first."""
 
     CONTROLLER_PREFIX: ClassVar[str] = ""
     """Of this trainer's keys in the controller's file."""
@@ -102,6 +114,15 @@ class TrainerSettings:
             "strict_import": self.strict_import,
         }
 
+    def parameter_plan(self, *others: Any, rule: Rule | None = None) -> Plan | None:
+        """The parameters that are given, else the first of `others`: paths or plain data."""
+        for given in (self.parameters, self.inline_parameters, *others):
+            if isinstance(given, str | Path):
+                return Plan.read(Path(given).expanduser(), has_rule=rule is not None)
+            if given is not None:
+                return Plan.parse(given, has_rule=rule is not None)
+        return None
+
     @classmethod
     def from_controller(cls) -> dict[str, Any]:
         """What the controller's file sets, by option name."""
@@ -111,9 +132,16 @@ class TrainerSettings:
         options |= {cls.CONTROLLER_PREFIX + key: option for key, option in names.items()}
         types |= get_type_hints(cls)
         keys = [(key, types[option] | None, None) for key, option in options.items()]
-        shape = msgspec.defstruct("TrainingConfig", [("mode", Mode | None, None), *keys])
+        keys += [("mode", Mode | None, None), *SECTIONS]
+        shape = msgspec.defstruct("TrainingConfig", keys)
         found = Controller().training_config(shape, cls.CONTROLLER_PREFIX)
-        return {options[key]: value for key, value in found.items() if key in options}
+        given = {options[key]: value for key, value in found.items() if key in options}
+        sections = joined_sections(found.get("parameters"), found.get("curriculum"))
+        if isinstance(sections, str):
+            given["parameters"] = Path(sections)
+        elif sections is not None:
+            given["inline_parameters"] = sections
+        return given
 
     @classmethod
     def defaults(cls) -> Self:
@@ -127,6 +155,16 @@ class TrainerSettings:
     def check(self) -> None:
         """Reject values that are out of range."""
         check_spans(self, "--")
+
+
+def joined_sections(parameters: Any, curriculum: Any) -> Any:
+    """What the keys of a config file say together: a path, sections of a file, or None."""
+    if isinstance(parameters, str) and curriculum is not None:
+        raise UserError(f"curriculum: write it into {parameters}, or parameters here")
+    if isinstance(parameters, str) or (parameters is None and curriculum is None):
+        return parameters
+    given = {"parameters": parameters, "curriculum": curriculum}
+    return {name: section for name, section in given.items() if section is not None}
 
 
 def note(text: str) -> None:

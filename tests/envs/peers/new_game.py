@@ -1,7 +1,8 @@
 """A game that speaks `binary1`; written from docs/godot_rl_protocol.md, not from our code.
 
 Options as old_game.py; further `leave` and `join`: at that step the first agent leaves, and a new
-one joins. A fault may also be a way to break a frame. `takes=1`: it takes parameters.
+one joins. A fault may also be a way to break a frame. `takes=1`: it takes parameters;
+`wins=1`: the info always has `won`, true where the gravity is below 10.
 """
 
 import json
@@ -53,6 +54,7 @@ class Game:
         self.begun = False
         self.values: dict[int, Any] = {}
         self.next: dict[int, Any] = {}
+        self.won = False
         self.wire = socket.create_connection(("127.0.0.1", int(given["port"])))
         print("new game connected", flush=True)
 
@@ -90,7 +92,8 @@ class Game:
     def told(self, agent: Agent) -> dict[str, Any]:
         """What is told of an episode that starts."""
         values = self.values.get(agent.id)
-        return {"seed": agent.episode_seed} | ({"parameters": values} if values else {})
+        told = {"seed": agent.episode_seed} | ({"parameters": values} if values else {})
+        return told | ({"won": self.won} if "wins" in self.given else {})
 
     def numbers(self, agent: Agent) -> list[float]:
         return agent.sees() + ([agent.near()] if self.kind == "image" else [])
@@ -186,6 +189,7 @@ class Game:
                     last_picture=self.picture(agent),
                 )
                 agent.next_episode()
+                self.won = (self.values.get(agent.id) or {}).get("gravity", 0.0) < 10.0
                 self.values[agent.id] = self.next.pop(agent.id, self.values.get(agent.id))
                 told = {"ended_by": ["", "end", "time"][state]}
                 row = row._replace(info=self.told(agent) | told)

@@ -52,6 +52,8 @@ class About(msgspec.Struct, frozen=True):
     checkpoints: int = 0
     models: dict[str, dict[str, Any]] = {}
     """By policy, what differs from `model`."""
+    parameters: dict[str, Any] | None = None
+    """The curriculum and the draws, as `RunCurriculum.save` gave them."""
     format: int = 1
 
     def counters(self) -> Counters:

@@ -18,13 +18,15 @@ from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
+from estragon.envs.parameter_feed import ParameterFeed
 from estragon.envs.pettingzoo_env import MultiAgentStep
 from estragon.envs.rllib_env import GodotMultiAgentEnv
+from estragon.envs.wire import PARAMETERS
 from estragon.support.errors import UserError
 from estragon.trainers.metrics import Episodes
 from estragon.trainers.spaces import describe, has_images, is_image
 
-ENDED, GAME_STEPS = "ended_episodes", "game_steps"
+ENDED, GAME_STEPS, FEEDS = "ended_episodes", "game_steps", "parameter_feeds"
 _kept: "list[GameEnv]" = []
 
 
@@ -161,6 +163,24 @@ class GameRunner(MultiAgentEnvRunner):
     """By agent, its episode, or the part of it that was not returned yet."""
     _totals: dict[str, tuple[float, int]]
     """By agent, reward and steps of its episode."""
+    _lessons: dict[str, int]
+    """By agent, the lesson of its episode."""
+
+    @property
+    def _feed(self) -> ParameterFeed | None:
+        """What draws the game's parameters; None without parameters, or without a game."""
+        return None if self.env is None else self.env.envs[0].unwrapped.parameter_feed
+
+    def set_lesson(self, lesson: int) -> None:
+        """Teach a lesson from the next episodes on."""
+        if self._feed is not None:
+            self._feed.set_lesson(lesson)
+
+    def continue_lesson(self, lesson: int, feeds: Mapping[int, Mapping[str, Any]]) -> None:
+        """Before the first episode: teach a lesson with the draws after those of `feeds`."""
+        if self._feed is not None and self.worker_index in feeds:
+            self._feed.restore(feeds[self.worker_index])
+        self.set_lesson(lesson)
 
     def _sample(
         self,
@@ -174,7 +194,7 @@ class GameRunner(MultiAgentEnvRunner):
         game: GameEnv = self.env.envs[0].unwrapped
         if force_reset or self._needs_initial_reset or num_episodes is not None:
             self._needs_initial_reset = num_episodes is not None
-            self._episodes, self._totals = {}, {}
+            self._episodes, self._totals, self._lessons = {}, {}, {}
             self._begin(game, game.reset()[0])
         collected: list[MultiAgentEpisode] = []
         steps: Counter[str] = Counter()
@@ -188,6 +208,9 @@ class GameRunner(MultiAgentEnvRunner):
         if num_timesteps is not None:
             collected += self._cut()
         self._log_steps(steps)
+        if self._feed is not None:
+            line = json.dumps([self.worker_index, self._feed.save()])
+            self.metrics.log_value(FEEDS, line, reduce="item_series")
         return [episode.to_numpy() for episode in collected]
 
     def _begin(self, game: GameEnv, seen: dict[str, Any]) -> None:
@@ -199,6 +222,7 @@ class GameRunner(MultiAgentEnvRunner):
             )
             episode.add_env_reset(observations={agent: first})
             self._episodes[agent], self._totals[agent] = episode, (0.0, 0)
+            self._lessons[agent] = self._feed.lesson if self._feed is not None else 0
 
     def _decide(
         self, game: GameEnv, steps: int, explore: bool, random_actions: bool
@@ -282,8 +306,14 @@ class GameRunner(MultiAgentEnvRunner):
     def _log_end(self, agent: str, episode: MultiAgentEpisode, info: dict[str, Any]) -> None:
         if "game_lost" in info:
             return
-        numbers = {k: v for k, v in info.items() if isinstance(v, bool | int | float)}
-        line = json.dumps([episode.module_for(agent), *self._totals[agent], numbers])
+        told = {
+            key: value
+            for key, value in info.items()
+            if isinstance(value, bool | int | float) or key == PARAMETERS
+        }
+        line = json.dumps(
+            [episode.module_for(agent), *self._totals[agent], told, self._lessons[agent]]
+        )
         self.metrics.log_value(ENDED, line, reduce="item_series")
         self.metrics.log_value("num_episodes", 1, reduce="sum")
         self.metrics.log_value("num_episodes_lifetime", 1, reduce="lifetime_sum")
@@ -301,14 +331,24 @@ class GameRunner(MultiAgentEnvRunner):
                 self.metrics.log_value((f"{key}_lifetime", policy), steps, reduce="lifetime_sum")
 
 
+def ended_of(result: Mapping[str, Any]) -> list[tuple[str, float, int, dict[str, Any], int]]:
+    """Policy, reward, length, last info and lesson of the episodes that ended in an iteration."""
+    lines: Any = result.get("env_runners", {}).get(ENDED)
+    return [tuple(json.loads(line)) for line in lines] if isinstance(lines, list) else []
+
+
 def episodes_of(result: Mapping[str, Any]) -> dict[str, Episodes]:
     """By policy, the episodes that ended in an iteration."""
     found: dict[str, Episodes] = {}
-    lines: Any = result.get("env_runners", {}).get(ENDED)
-    for line in lines if isinstance(lines, list) else []:
-        policy, reward, steps, info = json.loads(line)
+    for policy, reward, steps, info, _ in ended_of(result):
         found.setdefault(policy, Episodes()).add(reward, steps, info)
     return found
+
+
+def feeds_of(result: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    """By number of the env runner, the state of its draws at the end of an iteration."""
+    lines: Any = result.get("env_runners", {}).get(FEEDS)
+    return dict(json.loads(line) for line in lines) if isinstance(lines, list) else {}
 
 
 def steps_of(result: Mapping[str, Any]) -> tuple[int, int]:

@@ -26,9 +26,12 @@ from ray.tune.registry import register_env
 from estragon.envs.launch import Launch
 from estragon.envs.pettingzoo_env import policy_of
 from estragon.support.errors import UserError
+from estragon.support.parameters import Rule
 from estragon.trainers.controller import did_you_mean
+from estragon.trainers.curriculum import PLAN
 from estragon.trainers.rllib.checkpoint import About, Checkpoint
 from estragon.trainers.rllib.env import GameRunner, Role, flat_space, make_env
+from estragon.trainers.rllib.lessons import LessonCallback
 from estragon.trainers.rllib.settings import (
     OLD_NAMES,
     FileConfig,
@@ -139,6 +142,7 @@ class Plan:
     model: dict[str, Any]
     settings: dict[str, Any]
     """By RLlib's names."""
+    rule: Rule | None = None
 
     @property
     def from_editor(self) -> bool:
@@ -152,8 +156,11 @@ class Plan:
         return self.model | (self.file.policies.get(policy, {}).get("model") or {})
 
 
-def plan_of(options: RllibSettings) -> Plan:
-    """Combine what the command line, the files and the checkpoint set."""
+def plan_of(options: RllibSettings, rule: Rule | None = None) -> Plan:
+    """Combine what the command line, the files and the checkpoint set.
+
+    A rule decides which lesson of a curriculum is taught.
+    """
     file = read_config_file(options.config_file)
     source = None if options.restore is None else Checkpoint.find(options.restore)
     before = source.about if source is not None else None
@@ -163,6 +170,9 @@ def plan_of(options: RllibSettings) -> Plan:
     algorithm = algorithm_of(before.algo if before is not None else wanted or "ppo")
     settings, model = _hyperparameters(options, algorithm, file, before)
     game = _game(options, file)
+    saved = before.parameters if before is not None and not options.inference else None
+    others = (file.parameters, game.get("parameters"), saved and saved[PLAN])
+    game["parameters"] = options.parameter_plan(*others, rule=rule)
     runners = _first(options.num_workers, settings.pop("num_env_runners", None), RUNNERS)
     if launch_of(game).from_editor and runners:
         runners = 0
@@ -188,6 +198,7 @@ def plan_of(options: RllibSettings) -> Plan:
         mapping=mapping,
         model=model,
         settings=settings,
+        rule=rule,
     )
 
 
@@ -297,6 +308,7 @@ def config_of(plan: Plan, roles: dict[str, Role], game: dict[str, Any]) -> Algor
         config.environment(ENV_NAME, env_config=game, disable_env_checking=True)
         .debugging(seed=plan.seed, log_level="ERROR")
         .env_runners(env_runner_cls=GameRunner, num_env_runners=plan.runners)
+        .callbacks(callbacks_class=LessonCallback)
         .learners(num_learners=0, num_gpus_per_learner=1 if plan.options.device == "cuda" else 0)
         .fault_tolerance(
             restart_failed_env_runners=True,

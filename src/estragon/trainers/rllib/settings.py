@@ -24,6 +24,7 @@ from estragon.trainers.settings import (
     Share,
     Span,
     TrainerSettings,
+    joined_sections,
     note,
 )
 
@@ -136,6 +137,7 @@ class RllibSettings(TrainerSettings):
 
 DEFAULT_PATH = Path("rllib_config.yaml")
 TOP_KEYS = {"algorithm", "stop", "config", "checkpoint_frequency", "env_is_multiagent"}
+TOP_KEYS |= {"parameters", "curriculum"}
 OLD_NAMES = {
     "lambda": "lambda_",
     "num_sgd_iter": "num_epochs",
@@ -187,6 +189,8 @@ class FileConfig:
     model: dict[str, Any] = dataclasses.field(default_factory=dict)
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     """By RLlib's current names."""
+    parameters: Any = None
+    """The path of a parameter file, or its sections."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -285,6 +289,7 @@ def _read(found: Any, path: Path) -> FileConfig:
         to_train=_to_train(several.get("policies_to_train"), policies),
         model=_table(rest.get("model"), "model"),
         settings={OLD_NAMES.get(key, key): rest[key] for key in rest if key not in read},
+        parameters=joined_sections(top.get("parameters"), top.get("curriculum")),
     )
 
 

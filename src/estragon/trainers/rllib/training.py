@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -20,7 +20,8 @@ from torch.utils.tensorboard import SummaryWriter
 from estragon.support.errors import UserError
 from estragon.trainers import run as run_loop
 from estragon.trainers.controller import Controller
-from estragon.trainers.metrics import Counters, Episodes
+from estragon.trainers.curriculum import RunCurriculum, check_progress
+from estragon.trainers.metrics import Counters, EndedEpisode, Episodes
 from estragon.trainers.rllib import checkpoint
 from estragon.trainers.rllib.checkpoint import About, Checkpoint, PolicySpaces
 from estragon.trainers.rllib.env import (
@@ -32,6 +33,7 @@ from estragon.trainers.rllib.env import (
     keep_env,
     steps_of,
 )
+from estragon.trainers.rllib.lessons import RunnerLessons
 from estragon.trainers.rllib.plan import (
     DEFAULT_STEPS,
     Plan,
@@ -75,27 +77,48 @@ def train(plan: Plan) -> int:
     controller = Controller(stop_file=settings.stop_file)
     with new_run_folder(settings.experiment_dir, name, controller) as folder:
         try:
-            roles = find_roles(plan)
+            curriculum = curriculum_of(plan)
+            roles = find_roles(plan, curriculum)
             with ray_session(settings.address, plan.runners + SPARE_CPUS):
                 logs = folder / GAME_LOGS if settings.address is None else None
-                with contextlib.closing(RllibAdapter(plan, roles, logs)) as learner:
+                with contextlib.closing(RllibAdapter(plan, roles, logs, curriculum)) as learner:
                     _print_start(learner, folder)
                     about = describe_run("rllib", settings, folder, {"ray": ray.__version__})
                     about |= learner.describe()
-                    run = Run(learner, folder, controller, name, limits=limits, about=about)
-                    return run.execute()
+                    return Run(
+                        learner,
+                        folder,
+                        controller,
+                        name,
+                        limits=limits,
+                        about=about,
+                        curriculum=curriculum,
+                    ).execute()
         finally:
             close_kept_envs()
 
 
-def find_roles(plan: Plan) -> dict[str, Role]:
-    """Start a game to see what the policies observe and do.
+def curriculum_of(plan: Plan) -> RunCurriculum | None:
+    """Of the plan's parameters, continued from its checkpoint if there is one."""
+    parameters, before, limits = plan.game.get("parameters"), plan.before, plan.limits
+    if parameters is None:
+        return None
+    ends = (limits.timesteps, limits.seconds, limits.iterations)
+    check_progress(parameters, has_limit=any(end is not None for end in ends))
+    saved, steps = (before.parameters, before.timesteps) if before is not None else (None, 0)
+    return RunCurriculum(parameters, plan.rule, saved, steps)
+
+
+def find_roles(plan: Plan, curriculum: RunCurriculum | None = None) -> dict[str, Role]:
+    """Start a game to see what the policies observe and do, and check the curriculum's criteria.
 
     A game in the editor is kept for the env runner.
     """
     with contextlib.ExitStack() as stack:
         env = stack.enter_context(contextlib.closing(GameEnv(plan.game)))
         roles = env.roles(plan.mapping)
+        if curriculum is not None and curriculum.needs_infos:
+            curriculum.check_infos(next(iter(env.reset()[1].values())))
         if plan.from_editor:
             stack.pop_all()
             keep_env(env)
@@ -114,7 +137,13 @@ class RllibAdapter:
     resume_flag: ClassVar[str] = "--restore"
     failures: ClassVar[tuple[type[Exception], ...]] = (OSError, RayError, RuntimeError)
 
-    def __init__(self, plan: Plan, roles: dict[str, Role], logs: Path | None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        roles: dict[str, Role],
+        logs: Path | None,
+        curriculum: RunCurriculum | None = None,
+    ) -> None:
         """Start env runners and games; restore a checkpoint, if there is one."""
         source, state = plan.source, None
         self.counters = Counters()
@@ -129,11 +158,15 @@ class RllibAdapter:
             game["log_folder"] = str(logs.absolute())
         self.plan, self.roles = plan, roles
         self._lost_runners = 0
+        self._lessons: RunnerLessons | None = None
         self.algorithm = build(plan, roles, game)
         be_quiet()  # building resets the log levels
         try:
             if source is not None:
                 self._restore(source, state)
+            if curriculum is not None:
+                saved = plan.before.parameters if plan.before is not None else None
+                self._lessons = RunnerLessons(self.algorithm, curriculum, saved)
         except BaseException:
             self.close()
             raise
@@ -145,6 +178,8 @@ class RllibAdapter:
             while not run.is_over():
                 result = self._train_iteration()
                 self._report_lost_runners()
+                if self._lessons is not None:
+                    self._lessons.count(result, run)
                 stats = learner_stats(result)
                 metric = run.end_iteration(
                     episodes_of(result),
@@ -192,6 +227,7 @@ class RllibAdapter:
                 policy: PolicySpaces(to_plain(role.sees), to_plain(role.does), role.actions)
                 for policy, role in self.roles.items()
             },
+            parameters=None if self._lessons is None else self._lessons.save(),
             **dataclasses.asdict(counters),
         )
 
@@ -301,6 +337,10 @@ def _write_scalars(board: SummaryWriter, metric: dict[str, Any]) -> None:
     step = metric["timesteps_total"]
     board.add_scalar("rollout/ep_rew_mean", metric["episode_reward_mean"] or 0.0, step)
     board.add_scalar("time/env_throughput", metric["env_throughput"], step)
+    if "lesson" in metric:
+        board.add_scalar("curriculum/lesson", metric["lesson"], step)
+    for name, value in metric.get("parameters", {}).items():
+        board.add_scalar(f"parameters/{name}", value, step)
     for policy, each in metric["policies"].items():
         scalars = {key: each[key] for key in ("reward_mean", "episode_len_mean")}
         for key, value in (scalars | each["learner_stats"] | each["custom_metrics"]).items():
@@ -371,6 +411,43 @@ def load_policies(source: Checkpoint) -> dict[str, TrainedPolicy]:
     return found
 
 
+class RllibPlayer:
+    """Policies of a checkpoint that act deterministically in a game."""
+
+    def __init__(
+        self,
+        policies: dict[str, TrainedPolicy],
+        game: GameEnv,
+        mapping: Callable[..., str],
+        seed: int | None = None,
+    ) -> None:
+        self._policies, self._game, self._mapping = policies, game, mapping
+        self._seen, _ = game.reset(seed=seed)
+        self.num_agents = len(self._seen)
+        self._rewards: dict[str, list[float]] = {}
+        """By agent, those of its episode."""
+
+    def step(self) -> list[tuple[str, EndedEpisode]]:
+        """One step of all agents; returns the episodes that ended, with their policies."""
+        actions: dict[str, Any] = {}
+        for name, policy in self._policies.items():
+            if agents := [agent for agent in self._seen if self._mapping(agent) == name]:
+                decided = policy.act(np.stack([self._seen[agent] for agent in agents]))
+                actions |= zip(agents, decided, strict=True)
+        seen, rewards, terminated, truncated, infos = self._game.step(actions)
+        ended: list[tuple[str, EndedEpisode]] = []
+        for agent, reward in rewards.items():
+            received = self._rewards.setdefault(agent, [])
+            received.append(reward)
+            if terminated[agent] or truncated[agent]:
+                episode = (sum(received), len(received), infos[agent])
+                ended.append((self._mapping(agent), episode))
+                del self._rewards[agent], seen[agent]
+        self._seen = seen | self._game.begun
+        self.num_agents = len(rewards)
+        return ended
+
+
 def play(plan: Plan) -> int:
     """Play one game for `timesteps` of all agents, and print how the policies did."""
     if plan.source is None:
@@ -380,28 +457,16 @@ def play(plan: Plan) -> int:
     controller = Controller(stop_file=plan.options.stop_file)
     controller.clear_stop()
     episodes = {name: Episodes() for name in sorted(policies)}
-    rewards_so_far: dict[str, list[float]] = {}
     with contextlib.closing(GameEnv(plan.game)) as game:
         check_roles(plan.source, game.roles(plan.mapping))
-        seen, _ = game.reset()
+        if game.parameter_feed is not None and (curriculum := curriculum_of(plan)) is not None:
+            game.parameter_feed.set_lesson(curriculum.lesson)
+        player = RllibPlayer(policies, game, plan.mapping)
 
         def step() -> int:
-            nonlocal seen
-            actions: dict[str, Any] = {}
-            for name, policy in policies.items():
-                if agents := [agent for agent in seen if plan.mapping(agent) == name]:
-                    decided = policy.act(np.stack([seen[agent] for agent in agents]))
-                    actions |= zip(agents, decided, strict=True)
-            seen, rewards, terminated, truncated, infos = game.step(actions)
-            for agent, reward in rewards.items():
-                received = rewards_so_far.setdefault(agent, [])
-                received.append(reward)
-                if terminated[agent] or truncated[agent]:
-                    ended = episodes[plan.mapping(agent)]
-                    ended.add(sum(received), len(received), infos[agent])
-                    del rewards_so_far[agent], seen[agent]
-            seen |= game.begun
-            return len(rewards)
+            for policy, ended in player.step():
+                episodes[policy].add(*ended)
+            return player.num_agents
 
         run_loop.play(plan.limits.timesteps or DEFAULT_STEPS, step, controller)
     for policy, ended in episodes.items():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 import msgspec
+import numpy as np
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import DictReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
@@ -14,6 +15,7 @@ from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
 
 from estragon.support.errors import UserError
+from estragon.trainers.curriculum import RunCurriculum
 from estragon.trainers.metrics import Counters, Episodes
 from estragon.trainers.run import Run, warn
 from estragon.trainers.sb3 import model_file
@@ -43,9 +45,18 @@ class RunCallback(BaseCallback):
     """
 
     def __init__(
-        self, run: Run, policies: Sequence[str], *, on_policy: bool, checkpoint_every: int | None
+        self,
+        run: Run,
+        policies: Sequence[str],
+        *,
+        on_policy: bool,
+        checkpoint_every: int | None,
+        curriculum: RunCurriculum | None = None,
     ) -> None:
         super().__init__()
+        self._curriculum = curriculum
+        self._lessons = [curriculum.lesson if curriculum else 0] * len(policies)
+        """Of the episode that each agent plays."""
         self._run, self._policies, self._on_policy = run, policies, on_policy
         self._every = checkpoint_every
         self._logged: dict[str, Any] = {}
@@ -65,16 +76,41 @@ class RunCallback(BaseCallback):
     def _on_step(self) -> bool:
         counters = self._run.counters
         counters.timesteps = counters.env_steps = self.num_timesteps
-        for agent in self.locals["dones"].nonzero()[0]:
+        ended = self.locals["dones"].nonzero()[0]
+        for agent in ended:
             info = self.locals["infos"][agent]
             episodes = self._episodes.setdefault(self._policies[agent], Episodes())
             episodes.add(info["episode"]["r"], info["episode"]["l"], info)
+        if self._curriculum is not None and len(ended):
+            self._count_in_curriculum(self._curriculum, ended)
         if self._on_policy:
             self._save_if_due()
         elif self.num_timesteps - self._reported_at >= OFF_POLICY_ITERATION_STEPS:
             self._end_iteration()
         self._run.show_progress()
         return not self._run.stop_requested()
+
+    def _count_in_curriculum(self, curriculum: RunCurriculum, ended: np.ndarray) -> None:
+        before = curriculum.lesson  # the games have drawn the episodes that start now from it
+        for agent in ended:
+            info = self.locals["infos"][agent]
+            curriculum.add(
+                float(info["episode"]["r"]),
+                info,
+                lesson=self._lessons[agent],
+                progress=self._run.progress,
+                timesteps=self.num_timesteps,
+            )
+            self._lessons[agent] = before
+        if curriculum.lesson != before:
+            parameter_feed(self.training_env).set_lesson(curriculum.lesson)
+
+    def _on_rollout_end(self) -> None:
+        if self._curriculum is not None:  # SB3 writes its scalars next
+            self.logger.record("curriculum/lesson", self._curriculum.lesson)
+            told = self._curriculum.metric(Episodes.joined(self._episodes.values()))
+            for name, value in told["parameters"].items():
+                self.logger.record(f"parameters/{name}", value)
 
     def _on_training_end(self) -> None:
         self._logged |= self.logger.name_to_value
@@ -149,6 +185,7 @@ class Sb3Adapter:
     """None for a model that Estragon did not make: how to build it again is unknown."""
     normalizer: VecNormalize | None
     is_resumed: bool
+    curriculum: RunCurriculum | None = None
     counters: Counters = dataclasses.field(init=False)
     _latest_replay: Path | None = dataclasses.field(default=None, init=False)
 
@@ -251,6 +288,7 @@ class Sb3Adapter:
             policy_names(self.env),
             on_policy=not self.algorithm.is_off_policy,
             checkpoint_every=self.settings.save_checkpoint_frequency,
+            curriculum=self.curriculum,
         )
         try:
             with self._stoppable_updates(run):
@@ -316,7 +354,10 @@ class Sb3Adapter:
         return path
 
     def _write(self, path: Path) -> None:
-        model_file.save_model(self.model, path, self.spec, self.normalization)
+        kept = None
+        if self.curriculum is not None:
+            kept = self.curriculum.save(parameter_feed(self.env).save())
+        model_file.save_model(self.model, path, self.spec, self.normalization, kept)
 
     def _load_replay(self, path: Path) -> None:
         buffer = getattr(self.model, "replay_buffer", None)
@@ -331,6 +372,11 @@ class Sb3Adapter:
 def policy_names(env: VecEnv) -> list[str]:
     """The policy name of each agent."""
     return cast("list[str]", env.get_attr("agent_policy_names", [0])[0])
+
+
+def parameter_feed(env: VecEnv) -> Any:
+    """What draws the parameters of the games; None without parameters."""
+    return env.get_attr("parameter_feed", [0])[0]
 
 
 def _build(

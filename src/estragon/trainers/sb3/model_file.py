@@ -30,8 +30,8 @@ from estragon.support.errors import UserError
 from estragon.support.files import check_archive, write_whole, writing_whole
 from estragon.trainers.sb3.algorithms import ALGORITHMS, ModelSpec, Sb3Algorithm
 
-SPEC, NORMALIZATION = "estragon.json", "normalize.npz"
-READ = ("data", SPEC, NORMALIZATION)
+SPEC, NORMALIZATION, PARAMETERS = "estragon.json", "normalize.npz", "parameters.json"
+READ = ("data", SPEC, NORMALIZATION, PARAMETERS)
 COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "_n_calls")
 MAX_BYTES = 2**36
 NOT_A_MODEL = (
@@ -67,6 +67,10 @@ class ModelFile:
             if SPEC in members:
                 self.spec = msgspec.json.decode(members[SPEC], type=ModelSpec)
             """None for a file that Estragon did not make, or made from such a file."""
+            self.parameters: dict[str, Any] | None = None
+            """Its curriculum and draws, as `RunCurriculum.save` gave them."""
+            if PARAMETERS in members:
+                self.parameters = msgspec.json.decode(members[PARAMETERS], type=dict[str, Any])
             self.normalization: Arrays | None = None
             if NORMALIZATION in members:
                 self.normalization = dict(
@@ -135,7 +139,11 @@ class ModelFile:
 
 
 def save_model(
-    model: BaseAlgorithm, path: Path, spec: ModelSpec | None, normalization: Arrays | None
+    model: BaseAlgorithm,
+    path: Path,
+    spec: ModelSpec | None,
+    normalization: Arrays | None,
+    parameters: dict[str, Any] | None = None,
 ) -> None:
     """Write a model, and its replay buffer beside it; each file at once."""
     buffer = getattr(model, "replay_buffer", None)
@@ -148,6 +156,8 @@ def save_model(
             counters = {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)}
             spec = msgspec.structs.replace(spec, counters=counters)
             archive.writestr(SPEC, msgspec.json.format(msgspec.json.encode(spec), indent=2))
+        if parameters is not None:
+            archive.writestr(PARAMETERS, msgspec.json.encode(parameters))
         if normalization is not None:
             packed = io.BytesIO()
             np.savez(packed, **normalization)  # type: ignore[arg-type]

@@ -10,13 +10,15 @@ import stable_baselines3
 from stable_baselines3.common.vec_env import VecMonitor
 
 from estragon.envs.sb3_env import GodotVecEnv
+from estragon.support.parameters import Plan, Rule
 from estragon.trainers import run as run_loop
 from estragon.trainers.controller import Controller
-from estragon.trainers.metrics import Episodes
+from estragon.trainers.curriculum import FEED, PLAN, RunCurriculum
+from estragon.trainers.metrics import EndedEpisode, Episodes
 from estragon.trainers.run import GAME_LOGS, Run, StopLimits, describe_run, new_run_folder
 from estragon.trainers.sb3.algorithms import choose
 from estragon.trainers.sb3.imitation import clone, read_demos
-from estragon.trainers.sb3.learner import Sb3Adapter, policy_names
+from estragon.trainers.sb3.learner import Sb3Adapter, parameter_feed, policy_names
 from estragon.trainers.sb3.model_file import ModelFile
 from estragon.trainers.sb3.settings import Sb3Settings
 from estragon.trainers.settings import choose_device, note, use_one_thread
@@ -25,8 +27,11 @@ from estragon.trainers.spaces import to_plain
 SEEDS = 2**31
 
 
-def train(settings: Sb3Settings) -> int:
-    """Train; 0 finished or asked to stop, 1 failed, 130 interrupted."""
+def train(settings: Sb3Settings, rule: Rule | None = None) -> int:
+    """Train; 0 finished or asked to stop, 1 failed, 130 interrupted.
+
+    A rule decides which lesson of a curriculum is taught.
+    """
     source = None
     if settings.resume_model_path is not None:
         source = ModelFile(settings.resume_model_path, settings.algo, trust=settings.trust)
@@ -35,17 +40,21 @@ def train(settings: Sb3Settings) -> int:
     choose_device(settings.device, images=images)
     if not images:
         use_one_thread()
+    curriculum = _curriculum(settings, source, rule)
+    plan = None if curriculum is None else curriculum.plan
+    steps = source.steps if source else 0
     controller, name = Controller(), settings.experiment_name
     with (
         new_run_folder(settings.experiment_dir, name, controller) as folder,
-        contextlib.closing(
-            open_games(settings, folder / GAME_LOGS, source.steps if source else 0)
-        ) as games,
+        contextlib.closing(open_games(settings, folder / GAME_LOGS, steps, plan)) as games,
     ):
+        if curriculum is not None:
+            _begin_lesson(curriculum, games, source)
         if source is None:
             learner = Sb3Adapter.new(settings, algorithm, games)
         else:
             learner = Sb3Adapter.resumed(settings, source, games)
+        learner.curriculum = curriculum
         _print_start(learner, folder)
         if settings.demos is not None:
             sees: Any = games.observation_space
@@ -64,7 +73,9 @@ def train(settings: Sb3Settings) -> int:
             "action_space": to_plain(games.action_space),
         }
         limits = StopLimits(timesteps=settings.timesteps)
-        return Run(learner, folder, controller, name, limits=limits, about=about).execute()
+        return Run(
+            learner, folder, controller, name, limits=limits, about=about, curriculum=curriculum
+        ).execute()
 
 
 def play(settings: Sb3Settings, model_path: Path) -> int:
@@ -73,29 +84,18 @@ def play(settings: Sb3Settings, model_path: Path) -> int:
     controller = Controller()
     controller.clear_stop()
     episodes = Episodes()
-    with contextlib.closing(open_games(settings, None, source.steps)) as games:
+    plan = settings.parameter_plan()
+    with contextlib.closing(open_games(settings, None, source.steps, plan)) as games:
+        if plan is not None:
+            lesson = RunCurriculum(plan, saved=source.parameters).lesson
+            parameter_feed(games).set_lesson(lesson)
         learner = Sb3Adapter.resumed(settings, source, games)
-        if learner.normalizer is not None:
-            learner.normalizer.training = False
-        model: Any = learner.model
-        env, masked = learner.env, learner.supports_masks
-        observations: Any = env.reset()
-        lstm_states: Any = None
-        dones = np.ones(env.num_envs, bool)
+        player = Sb3Player(learner)
 
         def step() -> int:
-            nonlocal observations, lstm_states, dones
-            more: dict[str, Any] = {}
-            if masked:
-                more["action_masks"] = np.stack(env.env_method("action_masks"))
-            actions, lstm_states = model.predict(
-                observations, lstm_states, dones, deterministic=True, **more
-            )
-            observations, _, dones, infos = env.step(actions)
-            for agent in dones.nonzero()[0]:
-                episode = infos[agent]["episode"]
-                episodes.add(episode["r"], episode["l"], infos[agent])
-            return env.num_envs
+            for ended in player.step():
+                episodes.add(*ended)
+            return player.num_agents
 
         run_loop.play(settings.timesteps, step, controller)
         if settings.onnx_export_path is not None:
@@ -104,7 +104,40 @@ def play(settings: Sb3Settings, model_path: Path) -> int:
     return 0
 
 
-def open_games(settings: Sb3Settings, logs: Path | None, steps_before: int = 0) -> VecMonitor:
+class Sb3Player:
+    """A model that acts deterministically in its games."""
+
+    def __init__(self, learner: Sb3Adapter) -> None:
+        if learner.normalizer is not None:
+            learner.normalizer.training = False
+        self._model: Any = learner.model
+        self._env, self._masked = learner.env, learner.supports_masks
+        self.num_agents = self._env.num_envs
+        self._observations: Any = self._env.reset()
+        self._lstm_states: Any = None
+        self._dones = np.ones(self.num_agents, bool)
+
+    def step(self) -> list[EndedEpisode]:
+        """One step of all agents; returns the episodes that ended."""
+        more: dict[str, Any] = {}
+        if self._masked:
+            more["action_masks"] = np.stack(self._env.env_method("action_masks"))
+        actions, self._lstm_states = self._model.predict(
+            self._observations, self._lstm_states, self._dones, deterministic=True, **more
+        )
+        self._observations, _, self._dones, infos = self._env.step(actions)
+        return ended_episodes(self._dones, infos)
+
+
+def ended_episodes(dones: np.ndarray, infos: list[dict[str, Any]]) -> list[EndedEpisode]:
+    """Reward, length and last info of the episodes that ended in a step, from `VecMonitor`."""
+    ended = [infos[agent] for agent in dones.nonzero()[0]]
+    return [(float(each["episode"]["r"]), each["episode"]["l"], each) for each in ended]
+
+
+def open_games(
+    settings: Sb3Settings, logs: Path | None, steps_before: int = 0, plan: Plan | None = None
+) -> VecMonitor:
     """Start the games; a resumed run plays other episodes than before."""
     return VecMonitor(
         GodotVecEnv(
@@ -112,8 +145,32 @@ def open_games(settings: Sb3Settings, logs: Path | None, steps_before: int = 0) 
             n_parallel=settings.n_parallel,
             seed=(settings.seed + steps_before) % SEEDS,
             log_folder=logs,
+            parameters=plan,
         )
     )
+
+
+def _curriculum(
+    settings: Sb3Settings, source: ModelFile | None, rule: Rule | None
+) -> RunCurriculum | None:
+    """Of the options, or else of the model that is resumed."""
+    saved, steps = (source.parameters, source.steps) if source else (None, 0)
+    plan = settings.parameter_plan(saved and saved[PLAN], rule=rule)
+    return None if plan is None else RunCurriculum(plan, rule, saved, steps)
+
+
+def _begin_lesson(curriculum: RunCurriculum, games: VecMonitor, source: ModelFile | None) -> None:
+    """Continue the draws of a resumed model, and check the criteria against the game's infos."""
+    feed = parameter_feed(games)
+    if source is not None and source.parameters is not None:
+        feed.restore(source.parameters[FEED])
+    feed.set_lesson(curriculum.lesson)
+    if curriculum.needs_infos:
+        kept = feed.save()
+        games.reset()
+        infos: Any = games.unwrapped.reset_infos
+        curriculum.check_infos(infos[0])
+        feed.restore(kept)
 
 
 def _print_start(learner: Sb3Adapter, folder: Path) -> None:

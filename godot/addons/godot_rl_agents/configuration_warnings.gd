@@ -13,6 +13,9 @@ static func of(sync: Node) -> PackedStringArray:
 			warnings.append("There is no file %s." % sync.onnx_model_path)
 	if sync.control_mode == sync.ControlModes.ONNX_INFERENCE and not has_model:
 		warnings.append("ONNX_INFERENCE needs an onnx_model_path.")
+	if sync.parameters and sync.parameters.has_method(&"problems"):
+		for problem: String in sync.parameters.problems():
+			warnings.append("Parameters: %s." % problem)
 	var root: Node = sync.get_tree().edited_scene_root if sync.is_inside_tree() else null
 	if not root:
 		return warnings

@@ -33,6 +33,7 @@ var trainer: RLAddon.Trainer:
 		if not trainer and _sync.stream:
 			trainer = RLAddon.Trainer.new(_sync, groups.registry)
 			trainer.allows_binary = not NEEDS_JSON.any(groups.is_overridden)
+			trainer.allows_parameters = not groups.is_overridden(&"handle_message")
 		return trainer
 
 var _sync: Sync
@@ -68,6 +69,7 @@ func notice(what: int) -> void:
 			var typed: Dictionary[String, String] = RLAddon.Arguments.read()
 			if "env_seed" in typed:
 				seed(typed["env_seed"].to_int())
+			RLAddon.ParameterStore.declare(_sync.parameters)
 		Node.NOTIFICATION_READY:
 			_sync.start_time = Time.get_ticks_msec()
 			_is_second = _sync.get_tree().has_group(&"RL_SYNC")

@@ -50,6 +50,12 @@ const DEFAULT_SEED: String = "1"
 ## next agent. KEY_NONE, 0, disables it.
 @export var overlay_key: int = KEY_F3
 
+## The game's parameters that a trainer may set; read with RLParameters. An RLParameterSet.
+@export_custom(PROPERTY_HINT_RESOURCE_TYPE, "RLParameterSet") var parameters: Resource = null:
+	set(value):
+		parameters = value
+		update_configuration_warnings()
+
 ## All agents, and those that a trainer, a policy or a person controls.
 var all_agents: Array = []
 var agents_training: Array = []

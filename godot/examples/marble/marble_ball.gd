@@ -5,8 +5,13 @@ extends RigidBody3D
 const FORCE: float = 6.0
 const RADIUS: float = 0.4
 const GOAL_RADIUS: float = 0.8
+const TICKS_PER_SEC: float = 60.0
 const FALLEN_BELOW: float = -1.0
 
+## The parameters of this episode: newtons, newtons to the right, metres.
+var force: float = FORCE
+var wind: float = 0.0
+var goal_radius: float = GOAL_RADIUS
 ## Where to push; of length 1 at most.
 var push: Vector2 = Vector2.ZERO
 ## Whether it has come to the goal in this episode.
@@ -31,11 +36,13 @@ func _physics_process(_delta: float) -> void:
 		return
 	if controller.heuristic == "human":
 		push = Input.get_vector("ui_left", "ui_right", "ui_up", "ui_down")
-	apply_central_force(FORCE * Vector3(push.x, 0.0, push.y))
+	apply_central_force(force * Vector3(push.x, 0.0, push.y))
+	if wind:
+		apply_central_force(wind * Vector3.RIGHT)
 	controller.follow()
 	controller.reward += _approach.get_reward()
 	var way: Vector3 = _arena.goal.position - position
-	if Vector2(way.x, way.z).length() < GOAL_RADIUS:
+	if Vector2(way.x, way.z).length() < goal_radius:
 		_end(true)
 	elif position.y < FALLEN_BELOW:
 		_end(false)
@@ -51,10 +58,29 @@ func _end(is_goal: bool) -> void:
 func _restart() -> void:
 	score = int(is_there)
 	is_there = false
-	position = _arena.restart(controller.episode_seed) + RADIUS * Vector3.UP
+	_read_parameters()
+	var distance: float = RLParameters.number("goal_distance", 0.0, controller)
+	var pillars: int = int(RLParameters.number("pillars", 4.0, controller))
+	var start: Vector3 = _arena.restart(controller.episode_seed, distance, pillars)
+	position = start + RADIUS * Vector3.UP
 	rotation = Vector3.ZERO
 	linear_velocity = Vector3.ZERO
 	angular_velocity = Vector3.ZERO
 	push = Vector2.ZERO
 	controller.follow()
 	_approach.reset()
+
+
+func _read_parameters() -> void:
+	force = RLParameters.number("push_force", FORCE, controller)
+	wind = RLParameters.number("wind", 0.0, controller)
+	goal_radius = RLParameters.number("goal_radius", GOAL_RADIUS, controller)
+	_arena.goal.scale = Vector3(goal_radius / GOAL_RADIUS, 1.0, goal_radius / GOAL_RADIUS)
+	_approach.reward_scale = RLParameters.number("approach_reward", 0.1, controller)
+	var seconds: float = RLParameters.number("time_limit", 15.0, controller)
+	controller.reset_after = roundi(TICKS_PER_SEC * seconds)
+	var friction: float = RLParameters.number("friction", 1.0, controller)
+	physics_material_override = null
+	if friction < 1.0:
+		physics_material_override = PhysicsMaterial.new()
+		physics_material_override.friction = friction

@@ -33,6 +33,6 @@ func set_action(action: Variant) -> void:
 	_player.push = Vector2(action["push"][0], action["push"][1]).limit_length()
 
 
-## The score of the episode that ended last.
+## The score of the episode that ended last, and whether it came to the goal.
 func get_info() -> Dictionary:
-	return {"score": _player.score}
+	return {"score": _player.score, "success": _player.score > 0}

@@ -6,6 +6,8 @@ extends Node2D
 ## one grows; a thorn costs 1 and ends the episode; after 20 seconds it is cut off. Coming nearer to
 ## the fruit gives a little, so that learning starts at once.
 ##
+## A trainer may set the parameters of `orchard_parameters.tres`; `parameters.yaml` has lessons.
+##
 ## Fruit in an episode: 0.2 for a random player, 10 for one that learned for 100,000 steps.
 ##
 ## Play it yourself with the arrow keys:

@@ -9,10 +9,17 @@ const MARGIN: float = 36.0
 ## Nothing grows nearer to a thorn than this.
 const CLEARANCE: float = 84.0
 
+## A fruit may grow too far away after so many tries.
+const MOST_TRIES: int = 200
+## Where thorns are that do not grow.
+const AWAY: Vector2 = Vector2(0.0, 9999.0)
+
 const GROUND: Color = Color("dfe8c8")
 const EDGE: Color = Color("8a9a6b")
 const FRUIT: Color = Color("d9473d")
 
+## The next fruit grows at most this far from the player if there is room; 0: anywhere.
+var fruit_distance: float = 0.0
 ## What this episode's chances are drawn from.
 var _random: RandomNumberGenerator = RandomNumberGenerator.new()
 
@@ -30,10 +37,12 @@ func _draw() -> void:
 
 
 ## Begin an episode: everything grows somewhere else, drawn from the seed.
-func restart(episode_seed: int) -> void:
+func restart(episode_seed: int, thorns: int = 5) -> void:
 	_random.seed = episode_seed
 	player.position = _draw_place()
-	for index: int in _thorns.size():
+	for thorn: Node2D in _thorns.slice(thorns):
+		thorn.position = AWAY
+	for index: int in mini(thorns, _thorns.size()):
 		_thorns[index].position = _draw_place()
 		while _is_near_thorn(_thorns[index].position, index) or _is_near_player(_thorns[index]):
 			_thorns[index].position = _draw_place()
@@ -43,8 +52,14 @@ func restart(episode_seed: int) -> void:
 ## The next fruit.
 func grow_fruit() -> void:
 	fruit.position = _draw_place()
-	while _is_near_thorn(fruit.position, _thorns.size()) or _is_near_player(fruit):
+	var tries: int = 1
+	while (
+		_is_near_thorn(fruit.position, _thorns.size())
+		or _is_near_player(fruit)
+		or (tries < MOST_TRIES and _is_too_far(fruit))
+	):
 		fruit.position = _draw_place()
+		tries += 1
 
 
 func touches_thorn(at: Vector2, distance: float) -> bool:
@@ -61,6 +76,10 @@ func _draw_place() -> Vector2:
 
 func _is_near_player(thing: Node2D) -> bool:
 	return thing.position.distance_to(player.position) < CLEARANCE
+
+
+func _is_too_far(thing: Node2D) -> bool:
+	return fruit_distance and thing.position.distance_to(player.position) > fruit_distance
 
 
 ## Near one of the first `count` thorns.

@@ -27,6 +27,6 @@ func set_action(action: Variant) -> void:
 	_player.wish = DIRECTIONS[action["run"]]
 
 
-## The score of the episode that ended last.
+## The score of the episode that ended last, and whether it was as much as was wanted.
 func get_info() -> Dictionary:
-	return {"score": _player.score}
+	return {"score": _player.score, "success": _player.is_success}

@@ -6,7 +6,12 @@ const SPEED: float = 240.0
 const RADIUS: float = 14.0
 const FRUIT_RADIUS: float = 12.0
 const THORN_RADIUS: float = 16.0
+const WANTED_FRUIT: float = 5.0
+const TICKS_PER_SEC: float = 60.0
 
+## The parameters of this episode: pixels per second, fruit that makes a success.
+var speed: float = SPEED
+var wanted_fruit: float = WANTED_FRUIT
 ## Where to run; of length 0 or 1.
 var wish: Vector2 = Vector2.ZERO:
 	set(value):
@@ -20,6 +25,8 @@ var eaten: int = 0:
 		_arena.queue_redraw()
 ## The same of the episode before.
 var score: int = 0
+## Whether it ate as much as was wanted in the episode before.
+var is_success: bool = false
 
 @onready var controller: OrchardController = $Controller
 @onready var _arena: OrchardArena = get_parent()
@@ -38,7 +45,7 @@ func _physics_process(_delta: float) -> void:
 		return
 	if controller.heuristic == "human":
 		wish = _wish_of_keys()
-	velocity = SPEED * wish
+	velocity = speed * wish
 	move_and_slide()
 	controller.reward += _approach.get_reward()
 	if position.distance_to(_arena.fruit.position) < RADIUS + FRUIT_RADIUS:
@@ -65,10 +72,22 @@ func _eat() -> void:
 
 func _restart() -> void:
 	score = eaten
+	is_success = score >= wanted_fruit
 	eaten = 0
 	velocity = Vector2.ZERO
-	_arena.restart(controller.episode_seed)
+	_read_parameters()
+	var thorns: int = int(RLParameters.number("thorns", 5.0, controller))
+	_arena.restart(controller.episode_seed, thorns)
 	_approach.reset()
+
+
+func _read_parameters() -> void:
+	speed = RLParameters.number("speed", SPEED, controller)
+	wanted_fruit = RLParameters.number("wanted_fruit", WANTED_FRUIT, controller)
+	_arena.fruit_distance = RLParameters.number("fruit_distance", 0.0, controller)
+	_approach.reward_scale = RLParameters.number("approach_reward", 0.002, controller)
+	var seconds: float = RLParameters.number("time_limit", 20.0, controller)
+	controller.reset_after = roundi(TICKS_PER_SEC * seconds)
 
 
 ## Only one direction at a time, as the agent.

@@ -58,9 +58,11 @@ def probe(launch: Launch, seconds: float) -> dict[str, Any]:
         warnings = [*pool.warnings, *([OLD_ADDON] if pool.encoding == JSON else [])]
         played: dict[str, Any] = {"seconds": 0.0, "steps": 0}
         error, growth = "", 0.0
+        parameters = pool.games[0].parameters
         try:
             played = _play(pool, diagnostics, seconds, launch.seed)
             growth = played["game_memory_growth_mb"] or 0.0
+            parameters = pool.games[0].list_parameters()
         except GodotError as problem:
             error = str(problem)
         warnings += diagnostics.warnings()
@@ -77,6 +79,7 @@ def probe(launch: Launch, seconds: float) -> dict[str, Any]:
             "agents": len(agents),
             "policies": dict(collections.Counter(agent.policy for agent in agents)),
             "spaces": _describe(agents),
+            "parameters": [dataclasses.asdict(each) for each in parameters or ()],
             "start_seconds": round(started, 2),
             **played,
             "agent_steps": diagnostics.agent_steps,
@@ -407,6 +410,18 @@ def _describe(agents: list[AgentInfo]) -> list[dict[str, Any]]:
     ]
 
 
+def _describe_parameter(spec: dict[str, Any]) -> str:
+    default = spec["default"]
+    text = f"{spec['name']} = {default if isinstance(default, str) else f'{default:g}'}"
+    if spec["unit"]:
+        text += f" {spec['unit']}"
+    if spec["choices"]:
+        return f"{text} ({', '.join(spec['choices'])})"
+    if spec["low"] is None:
+        return text
+    return f"{text} ({spec['low']:g} to {spec['high']:g})"
+
+
 def _logged_problems(folder: Path) -> list[str]:
     """Errors and warnings in the games' logs."""
     found = collections.Counter(
@@ -429,6 +444,7 @@ def format_report(found: dict[str, Any]) -> list[str]:
     policies = ", ".join(f"{name} × {count}" for name, count in found["policies"].items())
     lines = [f"agents      {found['agents']} ({policies})"]
     lines += [f"            {each['policy']} {each['summary']}" for each in found["spaces"]]
+    lines += [f"parameter   {_describe_parameter(each)}" for each in found["parameters"]]
     lines.append(f"encoding    {found['encoding']}")
     if found["steps"]:
         lines.append(

@@ -104,6 +104,12 @@ func info() -> Dictionary:
 	return node.get_info() if _has_info and not is_gone else {}
 
 
+## The parameters of its episode, as the trainer is told of them.
+func parameters() -> Dictionary:
+	var values: Dictionary = {} if is_gone else RLAddon.ParameterStore.values_of(node)
+	return {"parameters": values} if values else {}
+
+
 ## For an older trainer: whether `done` must be sent for the agent that left.
 func settle_done() -> bool:
 	var owes_done: bool = _owes_done

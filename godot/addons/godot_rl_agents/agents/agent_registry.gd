@@ -80,12 +80,16 @@ func reseed(new_seed: int) -> void:
 
 
 ## Start the next episode of all agents, or the first of a new seed; returns the nodes to reset.
-func request_reset(new_seed: Variant) -> Array[Node]:
+## The parameters are those of the agents in their order, or empty.
+func request_reset(new_seed: Variant, parameters: Array) -> Array[Node]:
 	if new_seed != null:
 		reseed(new_seed)
+	for i: int in parameters.size():
+		agents[i].episode.next_parameters = null if agents[i].is_gone else parameters[i]
 	var found: Array[Node] = []
 	for agent: RLAddon.Agent in agents + joined:
 		agent.episode.begin_next()
+		agent.episode.start_parameters()
 		if not agent.is_gone:
 			found.append(agent.node)
 	return found
@@ -123,6 +127,7 @@ func take_rewards() -> void:
 
 
 func _count_actions() -> void:
+	RLAddon.ParameterStore.first_id = agents[0].id if agents else 0
 	action_width = 0
 	has_masks = false
 	for agent: RLAddon.Agent in agents:
@@ -148,6 +153,7 @@ func _join(node: Node) -> void:
 	else:
 		_next_id += 1
 		joined.append(agent)
+		RLAddon.ParameterStore.welcome(node)
 	_by_node[node.get_instance_id()] = agent
 
 

@@ -28,6 +28,8 @@ var state: int = GOING
 var reward: float = 0.0
 ## What the agent saw last in the episode that ended; empty if that is not known.
 var last: Dictionary = {}
+## The parameters of the next episode, once the trainer has sent them.
+var next_parameters: Variant = null
 
 var _agent: Node
 var _game_seed: int = 0
@@ -37,6 +39,8 @@ var _is_paid: bool = false
 var _ended_tick: int = 0
 var _reset_tick: int = 0
 var _is_reset: bool = false
+## Whether the next reset by the game belongs to an episode whose parameters are in force already.
+var _has_parameters: bool = false
 
 
 func _init(agent: Node) -> void:
@@ -81,17 +85,27 @@ func begin_next() -> void:
 	episode_seed = mix(_game_seed, id, number)
 
 
+## An episode starts; the game has yet to reset the agent.
+func start_parameters() -> void:
+	if _take_parameters():
+		_has_parameters = true
+
+
 ## The game has put the agent back to a start.
 func note_reset() -> void:
 	_is_reset = true
 	_reset_tick = tick
 	begin_next()
+	if not _has_parameters:
+		_take_parameters()
+	_has_parameters = false
 
 
 ## The game says that the episode is over.
 func end(is_truncated: bool) -> void:
 	if not keeps_ends:
 		begin_next()
+		start_parameters()
 	elif state == GOING:
 		state = TRUNCATED if is_truncated or _is_over_time() else TERMINATED
 		_ended_tick = tick
@@ -100,6 +114,7 @@ func end(is_truncated: bool) -> void:
 		last = _agent.get_obs().duplicate(true)
 		_unpaid.append(self)
 		begin_next()
+		start_parameters()
 	elif is_truncated and tick == _ended_tick:
 		state = TRUNCATED
 	elif _is_reset and tick > _reset_tick:
@@ -144,8 +159,10 @@ func follow(other: RefCounted) -> void:
 	id = other.id
 	number = other.number
 	_game_seed = other._game_seed
+	next_parameters = other.next_parameters
 	_is_fresh = false
 	begin_next()
+	_take_parameters()
 
 
 ## It is reported.
@@ -174,6 +191,15 @@ func _pay() -> void:
 		reward += _agent.get_reward()
 		_is_paid = true
 	_agent.zero_reward()
+
+
+func _take_parameters() -> bool:
+	if next_parameters == null:
+		return false
+	var values: Dictionary = next_parameters
+	next_parameters = null
+	RLAddon.ParameterStore.apply(_agent, id, values)
+	return true
 
 
 func _is_over_time() -> bool:

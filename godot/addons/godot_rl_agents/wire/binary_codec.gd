@@ -193,6 +193,9 @@ func _append_infos(frame: PackedByteArray, rows: Array[RLAddon.Agent], is_reset:
 		var info: Dictionary = agent.info()
 		if is_reset or agent.episode.state != RLAddon.Episode.GOING:
 			info = info.merged({"seed": agent.episode.episode_seed}, true)
+			info.merge(agent.parameters(), true)
+		elif infos.size() >= _registry.agents.size():
+			info = info.merged(agent.parameters(), true)
 		if info:
 			is_said = true
 		infos.append(info)

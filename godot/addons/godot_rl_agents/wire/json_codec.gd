@@ -79,6 +79,8 @@ func outcome(is_reset: bool) -> Dictionary:
 	var nodes: Array[Node] = _registry.nodes()
 	var infos: Array = _in_all_rows(_sync._get_info_from_agents(nodes), {})
 	if is_reset:
+		for i: int in infos.size():
+			_tell_parameters(infos, i)
 		return {"type": "reset", "obs": seen, "info": infos}
 	var rewards: Array = _in_all_rows(_sync._get_reward_from_agents(nodes), 0.0)
 	var dones: Array = _in_all_rows(_sync._get_done_from_agents(nodes), false)
@@ -87,6 +89,8 @@ func outcome(is_reset: bool) -> Dictionary:
 			_finite.report(_registry.agents[i], "its reward", rewards[i])
 			rewards[i] = 0.0
 		dones[i] = _registry.agents[i].settle_done() or dones[i]
+		if dones[i]:
+			_tell_parameters(infos, i)
 	return {"type": "step", "obs": seen, "reward": rewards, "done": dones, "info": infos}
 
 
@@ -100,6 +104,12 @@ func _in_all_rows(values: Array, other: Variant) -> Array:
 		rows.append(other if agent.is_gone else values[next])
 		next += 0 if agent.is_gone else 1
 	return rows
+
+
+func _tell_parameters(infos: Array, i: int) -> void:
+	var told: Dictionary = _registry.agents[i].parameters()
+	if told and infos[i] is Dictionary:
+		infos[i] = infos[i].merged(told, true)
 
 
 func _understand(agent: RLAddon.Agent, said: Variant) -> Dictionary:

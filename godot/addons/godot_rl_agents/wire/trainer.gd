@@ -16,6 +16,8 @@ const FOREVER: int = 1 << 62
 var registry: RLAddon.AgentRegistry
 ## Whether `binary1` may be used.
 var allows_binary: bool = true
+## Whether the trainer may set parameters.
+var allows_parameters: bool = true
 ## Why the connection is closed, or "".
 var closed: String:
 	get:
@@ -26,6 +28,7 @@ var _socket: RLAddon.Socket
 var _json: RLAddon.JsonCodec
 var _binary: RLAddon.BinaryCodec
 var _is_offered_binary: bool = false
+var _is_offered_parameters: bool = false
 
 
 func _init(sync: Sync, of: RLAddon.AgentRegistry) -> void:
@@ -114,13 +117,15 @@ func _handle(message: Dictionary) -> RLAddon.Trainer.Command:
 		_ when _depth(message) > DEEPEST_JSON:
 			_fail("JSON is nested more than %d deep" % DEEPEST_JSON)
 		"reset":
-			return _read_reset(message.get("seed"))
+			return _read_reset(message.get("seed"), message.get("parameters", []))
 		"close":
 			return Command.CLOSE
 		"handshake":
 			_handle_handshake(message)
 		"env_info":
 			_send_env_info()
+		"parameters":
+			_read_parameters(message)
 		"call":
 			_call(message.get("method"))
 		_:
@@ -128,14 +133,19 @@ func _handle(message: Dictionary) -> RLAddon.Trainer.Command:
 	return Command.HANDLED
 
 
-func _read_reset(game_seed: Variant) -> RLAddon.Trainer.Command:
+func _read_reset(game_seed: Variant, parameters: Variant) -> RLAddon.Trainer.Command:
 	if game_seed != null and typeof(game_seed) not in [TYPE_INT, TYPE_FLOAT]:
 		_fail("invalid seed in reset, expected a number: %s" % game_seed)
+		return Command.NONE
+	if not parameters is Array or parameters.size() not in [0, registry.agents.size()]:
+		_fail("invalid parameters: expected a list for %d agents" % registry.agents.size())
+		return Command.NONE
+	if not parameters.all(_are_values):
 		return Command.NONE
 	if game_seed != null:
 		seed(int(game_seed))
 		game_seed = int(game_seed)
-	_sync._reset_agents(registry.request_reset(game_seed))
+	_sync._reset_agents(registry.request_reset(game_seed, parameters))
 	return Command.RESET
 
 
@@ -148,6 +158,8 @@ func _handle_handshake(message: Dictionary) -> void:
 				% [version, message.get("minor_version")]
 			)
 		)
+	var offer: Variant = message.get("parameters")
+	_is_offered_parameters = allows_parameters and offer is bool and offer
 	var encodings: Variant = message.get("encodings")
 	_is_offered_binary = (
 		allows_binary and encodings is Array and RLAddon.BinaryCodec.NAME in encodings
@@ -160,7 +172,35 @@ func _send_env_info() -> void:
 	var info: Dictionary = _json.env_info()
 	if registry.is_open:
 		info.merge(_binary.env_info())
+	if _is_offered_parameters:
+		RLAddon.ParameterStore.declare(_sync.parameters)
+		info["parameters"] = RLAddon.ParameterStore.all()
+		info["agent_ids"] = registry.agents.map(_id_of)
 	_sync._send_dict_as_json_message(info)
+
+
+## The parameters of some agents' next episodes; without agents, a request to list them.
+func _read_parameters(message: Dictionary) -> void:
+	if "agents" not in message:
+		var known: Array[Dictionary] = RLAddon.ParameterStore.all()
+		_sync._send_dict_as_json_message({"type": "parameters", "parameters": known})
+		return
+	var given: Variant = message["agents"]
+	var by_id: Dictionary[String, RLAddon.Agent] = {}
+	for agent: RLAddon.Agent in registry.agents:
+		by_id[str(agent.id)] = agent
+	if not given is Dictionary or not by_id.has_all(given.keys()):
+		_fail("invalid parameters: expected an object with ids of agents")
+	elif given.values().all(_are_values):
+		for id: String in given:
+			by_id[id].episode.next_parameters = null if by_id[id].is_gone else given[id]
+
+
+func _are_values(values: Variant) -> bool:
+	var problem: String = RLAddon.ParameterStore.problem_of(values)
+	if problem:
+		_fail("invalid parameters: " + problem)
+	return not problem
 
 
 func _call(method: Variant) -> void:
@@ -174,6 +214,10 @@ func _call(method: Variant) -> void:
 func _fail(reason: String) -> void:
 	_socket.close()
 	_socket.closed = reason
+
+
+static func _id_of(agent: RLAddon.Agent) -> int:
+	return agent.id
 
 
 static func _depth(value: Variant) -> int:

@@ -1,0 +1,59 @@
+class_name FeatureScene
+extends Node3D
+## The base of SpaceTime's scenes: 90 ticks a second, islands with one agent each, and the HTTP API.
+##
+## A scene overrides `make_island`; islands are far enough apart not to see each other. Parameters
+## are read with RLParameters, random numbers are drawn from the agent's `episode_seed`.
+
+const TICKS_PER_SECOND: int = 90
+const TICKS_PER_STEP: int = 6
+const MOST_ISLANDS: int = 64
+
+## How many islands there are; the parameter `rigs` goes first.
+@export_range(1, 64) var islands: int = 1
+## How many there are in a game without a window that a trainer started over the socket.
+@export_range(1, 64) var training_islands: int = 8
+## The distance between the middles of two islands.
+@export_range(1.0, 200.0, 1.0, "suffix:m") var spacing_m: float = 80.0
+
+var _ticks_before: int = 60
+
+
+func _enter_tree() -> void:
+	_ticks_before = Engine.physics_ticks_per_second
+	Engine.physics_ticks_per_second = TICKS_PER_SECOND
+
+
+func _exit_tree() -> void:
+	Engine.physics_ticks_per_second = _ticks_before
+
+
+func _ready() -> void:
+	if DisplayServer.get_name() == "headless" and "port" in RLAddon.Arguments.read():
+		islands = training_islands
+	islands = clampi(int(RLParameters.number("rigs", islands)), 1, MOST_ISLANDS)
+	for index: int in islands:
+		var island: Node3D = make_island(index)
+		island.position = place_of(index)
+		add_child(island)
+
+
+## Virtual: an island with one agent.
+func make_island(_index: int) -> Node3D:
+	return Node3D.new()
+
+
+## Virtual: figures for `/performance`.
+func get_metrics() -> Dictionary:
+	return {"islands": islands}
+
+
+## The middle of an island: they lie in a square around the origin.
+@warning_ignore("integer_division")
+func place_of(index: int) -> Vector3:
+	var across: int = ceili(sqrt(islands))
+	var rows: int = ceili(float(islands) / across)
+	var cell: Vector2 = (
+		Vector2(index % across, index / across) - 0.5 * Vector2(across - 1, rows - 1)
+	)
+	return Vector3(cell.x, 0.0, cell.y) * spacing_m

@@ -16,6 +16,11 @@ const MOST_ISLANDS: int = 64
 ## The distance between the middles of two islands.
 @export_range(1.0, 200.0, 1.0, "suffix:m") var spacing_m: float = 80.0
 
+## Of all islands since the scene was loaded.
+var episodes: int = 0
+var successes: int = 0
+var comfort_sum: float = 0.0
+
 var _ticks_before: int = 60
 
 
@@ -45,7 +50,19 @@ func make_island(_index: int) -> Node3D:
 
 ## Virtual: figures for `/performance`.
 func get_metrics() -> Dictionary:
-	return {"islands": islands}
+	return {
+		"islands": islands,
+		"episodes": episodes,
+		"successes": successes,
+		"comfort_mean": comfort_sum / maxi(episodes, 1),
+	}
+
+
+## An island's episode is over.
+func record_episode(summary: Dictionary) -> void:
+	episodes += 1
+	successes += 1 if summary.get("success") else 0
+	comfort_sum += summary.get("comfort_mean", 1.0)
 
 
 ## The middle of an island: they lie in a square around the origin.

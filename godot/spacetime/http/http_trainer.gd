@@ -38,7 +38,7 @@ static func describe_first(connection: HttpConnection, agent: Node) -> void:
 	var episode: RLAddon.Episode = agent._rl_episode
 	match connection.request.path:
 		"/rl/observation":
-			_answer_observation(connection, named_obs(agent), agent)
+			connection.answer(200, named_obs(agent))
 		"/rl/state":
 			var step: int = agent.ticks / FeatureScene.TICKS_PER_STEP if "ticks" in agent else 0
 			var told: Dictionary = {"episode": episode.number, "step": step, "reward": agent.reward}
@@ -152,9 +152,7 @@ func _tell(path: String) -> void:
 			var told: Dictionary = {"episode": _episode, "step": _step}
 			send_json(told.merged(_state).merged({"info": first.info()}))
 		"/rl/observation":
-			var named: Dictionary = _last_named if _last_named else named_obs(first.node)
-			_answer_observation(_pending, named, first.node)
-			_pending = null
+			send_json(_last_named if _last_named else named_obs(first.node))
 
 
 func _reset(said: Dictionary) -> RLAddon.Trainer.Command:
@@ -291,13 +289,6 @@ func _describe() -> Dictionary:
 	told["ticks_per_second"] = Engine.physics_ticks_per_second
 	told["parameters"] = RLAddon.ParameterStore.all()
 	return told
-
-
-static func _answer_observation(connection: HttpConnection, named: Dictionary, agent: Node) -> void:
-	if connection.request.query.get("compact") == "1":
-		connection.answer(200, agent.get_obs())
-	else:
-		connection.answer(200, named)
 
 
 func _send_env_info() -> void:

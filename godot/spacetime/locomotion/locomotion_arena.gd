@@ -11,12 +11,13 @@ const COURSE_SEC: float = 60.0
 ## "goals", "obstacles", "maze" or "course"; the first three may change with every episode.
 var task: String = "goals"
 var layout: LocomotionLayout
+## How long an episode may last.
+var limit_ticks: int = 0
 ## Which goal is next.
 var goal_index: int = 0
 
 var _nearest_m: float = 0.0
 var _way_m: float = 0.0
-var _limit_ticks: int = 0
 var _boxes: Array[Node] = []
 
 @onready var rig: VRRig = $Rig
@@ -57,10 +58,10 @@ func _begin() -> void:
 	if task != "course":
 		task = RLParameters.text("task", task, controller)
 	layout = LocomotionLayout.new(task, controller.episode_seed, controller)
-	_limit_ticks = int(COURSE_SEC * FeatureScene.TICKS_PER_SECOND)
+	limit_ticks = int(COURSE_SEC * FeatureScene.TICKS_PER_SECOND)
 	if task != "course":
 		var steps: float = RLParameters.number("max_steps", USUAL_STEPS, controller)
-		_limit_ticks = maxi(int(steps), 1) * FeatureScene.TICKS_PER_STEP
+		limit_ticks = maxi(int(steps), 1) * FeatureScene.TICKS_PER_STEP
 	goal_index = 0
 	_place_boxes()
 	rig.place(layout.start, layout.yaw)
@@ -85,7 +86,7 @@ func _judge() -> void:
 		_end({"fell": true})
 	elif way < GOAL_RADIUS_M:
 		_reach()
-	elif controller.ticks >= _limit_ticks:
+	elif controller.ticks >= limit_ticks:
 		controller.note_event(&"timeout")
 		_end({"timeout": true})
 
@@ -102,6 +103,8 @@ func _reach() -> void:
 
 func _end(outcome: Dictionary) -> void:
 	controller.finish(outcome)
+	if get_parent() is FeatureScene:
+		get_parent().record_episode(controller.summary)
 	if outcome.get("timeout", false):
 		controller.truncated = true
 	else:

@@ -109,15 +109,6 @@ func action_of(said: Dictionary) -> Variant:
 	return "type: expected continuous or discrete"
 
 
-func steer_by_hand() -> void:
-	start_step()
-	rig.stick = HandInput.stick()
-	rig.turn = HandInput.turn()
-	var snap: float = HandInput.take_snap()
-	if snap:
-		rig.snap_turn(snap)
-
-
 func _choose(choice: int, turn_deg: float, distance_m: float) -> void:
 	rig.turn = 0.0
 	rig.stick = Vector2.ZERO
@@ -178,14 +169,14 @@ func _read_continuous(said: Dictionary) -> Variant:
 	var move: Array = []
 	for key: String in ["move_horizontal", "move_vertical", "rotate"]:
 		var value: Variant = said.get(key, 0.0)
-		if not _is_within(value, -1.0, 1.0):
+		if not is_within(value, -1.0, 1.0):
 			return "%s: expected a number from -1 to 1" % key
 		move.append(float(value))
 	var speed: Variant = said.get("max_movement_speed", FASTEST_MPS)
 	var turn: Variant = said.get("max_rotation_speed", FASTEST_TURN_DEG)
-	if not _is_within(speed, 0.0, FASTEST_MPS):
+	if not is_within(speed, 0.0, FASTEST_MPS):
 		return "max_movement_speed: expected a number from 0 to %s" % FASTEST_MPS
-	if not _is_within(turn, 0.0, FASTEST_TURN_DEG):
+	if not is_within(turn, 0.0, FASTEST_TURN_DEG):
 		return "max_rotation_speed: expected a number from 0 to %s" % FASTEST_TURN_DEG
 	return {"move": move, "max_movement_speed": float(speed), "max_rotation_speed": float(turn)}
 
@@ -194,14 +185,10 @@ func _read_discrete(said: Dictionary) -> Variant:
 	var index: Variant = said.get("action_index")
 	var turn: Variant = said.get("turn_angle", 45.0)
 	var distance: Variant = said.get("move_distance", 1.0)
-	if not _is_within(index, 0.0, IDLE) or int(index) != index:
+	if not is_within(index, 0.0, IDLE) or int(index) != index:
 		return "action_index: expected an integer from 0 to %d" % IDLE
-	if not _is_within(turn, 0.0, 180.0):
+	if not is_within(turn, 0.0, 180.0):
 		return "turn_angle: expected a number from 0 to 180"
-	if not _is_within(distance, 0.0, 2.0):
+	if not is_within(distance, 0.0, 2.0):
 		return "move_distance: expected a number from 0 to 2"
 	return {"choice": int(index), "turn_angle": float(turn), "move_distance": float(distance)}
-
-
-static func _is_within(value: Variant, low: float, high: float) -> bool:
-	return typeof(value) in [TYPE_INT, TYPE_FLOAT] and value >= low and value <= high

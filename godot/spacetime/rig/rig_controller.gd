@@ -5,7 +5,8 @@ extends AIController3D
 
 ## What the observation's rays and the arena's bodies are on.
 const WALLS: int = 1
-const NO_ACTION: Dictionary = {}
+const NOTHING: Dictionary = {}
+const TELEPORT_BY_HAND_M: float = 3.0
 
 ## How the episode that ended since the last action ended, or empty.
 var summary: Dictionary = {}
@@ -45,11 +46,6 @@ func note_event(_event: StringName) -> void:
 	pass
 
 
-## Virtual: steer by keyboard and mouse.
-func steer_by_hand() -> void:
-	pass
-
-
 ## Virtual: the action that an object with a `type` means in the HTTP API, or a String that says
 ## what is wrong with it.
 func action_of(_said: Dictionary) -> Variant:
@@ -66,9 +62,25 @@ func is_success(outcome: Dictionary) -> bool:
 	return outcome.get("goal_reached", false)
 
 
+## Steer by keyboard and mouse.
+func steer_by_hand() -> void:
+	start_step()
+	rig.stick = HandInput.stick()
+	rig.turn = HandInput.turn()
+	var snap: float = HandInput.take_snap()
+	if snap:
+		rig.snap_turn(snap)
+	if HandInput.take_teleport():
+		rig.teleport(TELEPORT_BY_HAND_M)
+
+
 ## What happened in the last step; after the end of an episode, its summary.
 func get_info() -> Dictionary:
 	return summary if summary else describe_step()
+
+
+static func is_within(value: Variant, low: float, high: float) -> bool:
+	return typeof(value) in [TYPE_INT, TYPE_FLOAT] and value >= low and value <= high
 
 
 func describe_step() -> Dictionary:
@@ -105,7 +117,7 @@ func start_episode() -> void:
 ## An action arrives: what was told of the step before is over.
 func start_step() -> void:
 	has_collided = false
-	summary = NO_ACTION
+	summary = NOTHING
 
 
 ## The episode is over.

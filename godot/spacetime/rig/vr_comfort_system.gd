@@ -33,6 +33,8 @@ var is_active: bool = false
 var _acceleration: Vector3 = Vector3.ZERO
 var _turn_rate: float = 0.0
 
+@onready var _vignette: MeshInstance3D = get_node_or_null(^"../XROrigin3D/XRCamera3D/Vignette")
+
 
 ## How comfortable a moment is, from 0 to 1: slow turning (rad/s), walking below 80% of the top
 ## speed, an upright head (roll in rad).
@@ -45,6 +47,17 @@ static func score(turn_rate: float, speed_mps: float, max_speed_mps: float, roll
 	if absf(roll) > 0.3:
 		comfort -= 0.2
 	return comfort
+
+
+## Draw the vignette for whoever looks through the rig's eyes.
+func _process(_delta: float) -> void:
+	if not _vignette:
+		return
+	var camera: Camera3D = _vignette.get_parent()
+	_vignette.visible = camera.current and vignette_intensity > 0.0
+	if _vignette.visible:
+		var paint: ShaderMaterial = _vignette.material_override
+		paint.set_shader_parameter(&"intensity", vignette_intensity)
 
 
 func clear() -> void:

@@ -36,6 +36,8 @@ var turn_rate: float = 0.0
 var acceleration: Vector3 = Vector3.ZERO
 ## Whether it touched a wall in the last tick.
 var is_touching: bool = false
+## Where the mock holds the hands, beyond where walking does: left, right.
+var reach: Array[Vector3] = [Vector3.ZERO, Vector3.ZERO]
 ## Meters walked since `place`.
 var walked_m: float = 0.0
 
@@ -140,8 +142,8 @@ func pose() -> void:
 	var phase: float = TAU * walked_m / STRIDE_M
 	var swing: float = ARM_SWING_M * sin(phase)
 	camera.position = Vector3(0.0, HEAD_HEIGHT_M + HEAD_BOB_M * cos(2.0 * phase), 0.0)
-	left_hand.position = Vector3(-HAND.x, HAND.y, HAND.z + swing)
-	right_hand.position = Vector3(HAND.x, HAND.y, HAND.z - swing)
+	left_hand.position = Vector3(-HAND.x, HAND.y, HAND.z + swing) + reach[0]
+	right_hand.position = Vector3(HAND.x, HAND.y, HAND.z - swing) + reach[1]
 
 
 ## The velocity of the arms' swing, along the right hand's z.

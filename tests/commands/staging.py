@@ -23,6 +23,7 @@ from estragon.selfplay import evaluation, session, trainer
 from estragon.show.charts import draw
 every_chart = draw.all_charts
 draw.all_charts = lambda runs, axis: every_chart(runs, axis)[:4]
+draw.occupancy_of_run = partial(draw.occupancy_of_run, matches=16)
 session.CHECKPOINT_EVERY_SEC = 0.2
 session.StageEvaluator = partial(evaluation.StageEvaluator, matches=16)
 evaluation.BEST_RESPONSE_MATCHES = 32

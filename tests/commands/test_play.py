@@ -18,7 +18,7 @@ from estragon.support import paths
 from estragon.tag.layout import load_layouts
 from estragon.tag.matches import Outcomes, play_matches
 from estragon.tag.rules import Role, load_rules
-from tests.envs.exporting import can_export, environment, export_game
+from tests.envs.exporting import can_export, environment, kept_game
 from tests.onnx.tag_policies import policy_in
 from tests.prove import Recorder
 
@@ -105,10 +105,7 @@ def test_win_rates_of_onnx_alone(
 def test_an_exported_game_plays_with_policies_and_nothing_else(tmp_path: Path) -> None:
     if not can_export():
         pytest.skip("no export template fits this Godot")
-    project = tmp_path / "project"
-    shutil.copytree(import_project(paths.godot_project()), project)
-    game = export_game(project, tmp_path / "tag.x86_64")
-    shutil.rmtree(project)
+    game = shutil.copy2(kept_game("tag", import_project(paths.godot_project())), tmp_path)
     options = contest("champion", "learner", 12, "--seed=7")
     done = subprocess.run(
         [game, "--headless", "--fixed-fps", "60", "--", *options],

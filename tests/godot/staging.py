@@ -1,10 +1,14 @@
 """Small projects, fake programs and patient looks, for the tests of Godot."""
 
+import hashlib
+import inspect
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from estragon.godot.find import check_version, require_godot
 from estragon.godot.project import WRITTEN_BY_GODOT, import_project
 from estragon.support.files import locked, write_whole
 
@@ -51,6 +55,30 @@ def kept_project(name: str, project: Path) -> Path:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(copy, content)
         return import_project(kept)
+
+
+def kept_files(name: str, make: Callable[[Path], object], *sources: Path) -> Path:
+    """A folder that `make` fills, for example with an exported game; it outlives the run.
+
+    It is filled again only when a source (a file or a project), Godot, or the file that `make` is
+    in has changed.
+    """
+    code = inspect.getsourcefile(make)
+    assert code is not None
+    digest = hashlib.sha256(check_version(require_godot()).encode())
+    for source in (Path(code), *sources):
+        for file in sorted(_files(source)) if source.is_dir() else [Path()]:
+            content = hashlib.sha256((source / file).read_bytes()).hexdigest()
+            digest.update(f"{source.name}/{file.as_posix()} {content}\n".encode())
+    folder, stamp = KEPT / name, KEPT / f"{name}.sha256"
+    with locked(KEPT / f"{name}.lock", timeout_sec=300.0):
+        if not stamp.is_file() or stamp.read_text() != digest.hexdigest():
+            stamp.unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            make(folder)
+            write_whole(stamp, digest.hexdigest().encode())
+    return folder
 
 
 def _files(project: Path) -> set[Path]:

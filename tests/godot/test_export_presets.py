@@ -6,12 +6,14 @@ import re
 import shutil
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from estragon.godot.process import GodotProcess, private_user_folders
 from estragon.godot.project import import_project
 from estragon.support import paths
+from tests.godot.staging import kept_files
 
 PRESETS = ("Linux", "Windows", "macOS", "Web")
 TIMEOUT_SEC = 120.0
@@ -23,21 +25,33 @@ def read_presets() -> configparser.ConfigParser:
     return parser
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy, because the editor saves what it opens."""
-    copy = tmp_path_factory.mktemp("export") / "project"
-    return Path(shutil.copytree(import_project(paths.godot_project()), copy))
+class Export(NamedTuple):
+    """What came of an export."""
+
+    target: Path
+    status: int
+    """Godot's exit code."""
+    said: str
+    """Everything it printed."""
 
 
-def export(project: Path, how: str, preset: str, target: Path) -> tuple[int, str]:
-    """Godot's exit code and everything it printed."""
-    words: list[str | Path] = ["--headless", "--path", project, how, preset, target]
-    env = private_user_folders(dict(os.environ))
-    folder = target.parent / "log"
-    with GodotProcess(words, folder=folder, name="export", env=env) as process:
-        status = process.wait("the export", TIMEOUT_SEC)
-    return status, "\n".join(log.read_text(errors="replace") for log in folder.glob("*.log"))
+def export(how: str, preset: str) -> Export:
+    """Export the game; once, until it changes."""
+    project = import_project(paths.godot_project())
+
+    def make(folder: Path) -> None:
+        copy = Path(shutil.copytree(project, folder / "project"))  # the editor saves what it opens
+        words: list[str | Path] = ["--headless", "--path", copy, how, preset, folder / "game.zip"]
+        env = private_user_folders(dict(os.environ))
+        with GodotProcess(words, folder=folder / "log", name="export", env=env) as process:
+            status = process.wait("the export", TIMEOUT_SEC)
+            assert status == 0 or how == "--export-release", process.lines()
+        (folder / "status").write_text(str(status))
+        shutil.rmtree(copy)
+
+    folder = kept_files(f"{preset} {how.removeprefix('--')}", make, project)
+    logs = [log.read_text(errors="replace") for log in (folder / "log").glob("*.log")]
+    return Export(folder / "game.zip", int((folder / "status").read_text()), "\n".join(logs))
 
 
 def test_the_presets_are_portable_and_alike() -> None:
@@ -56,9 +70,8 @@ def test_the_presets_are_portable_and_alike() -> None:
 @pytest.mark.parametrize(
     "preset", [pytest.param(p, marks=[pytest.mark.prove] * (p != "Linux")) for p in PRESETS]
 )
-def test_a_pack_holds_the_game_and_plays(preset: str, project: Path, tmp_path: Path) -> None:
-    target = tmp_path / "game.zip"
-    status, said = export(project, "--export-pack", preset, target)
+def test_a_pack_holds_the_game_and_plays(preset: str, tmp_path: Path) -> None:
+    target, status, said = export("--export-pack", preset)
     assert status == 0, said
     assert "ERROR" not in said, said
     with zipfile.ZipFile(target) as pack:
@@ -79,9 +92,8 @@ def test_a_pack_holds_the_game_and_plays(preset: str, project: Path, tmp_path: P
 @pytest.mark.parametrize(
     "preset", [pytest.param(p, marks=[pytest.mark.prove] * (p != "macOS")) for p in PRESETS[1:]]
 )
-def test_only_the_export_template_is_missing(preset: str, project: Path, tmp_path: Path) -> None:
-    (tmp_path / "game").mkdir()
-    status, said = export(project, "--export-release", preset, tmp_path / "game" / "game.zip")
+def test_only_the_export_template_is_missing(preset: str) -> None:
+    _, status, said = export("--export-release", preset)
     if status == 0:
         return  # the template is installed here
     complaint = said.split("due to configuration errors:")[1].split("   at: ")[0]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,14 +33,6 @@ func _ready() -> void:
 
 
 @pytest.fixture
-def counted(godot: Path, tmp_path: Path) -> Path:
-    """The real Godot, leaving a line in `imports` whenever it imports."""
-    log = tmp_path / "imports"
-    body = f'case "$*" in *--import*) echo x >> "{log}" ;; esac\nexec "{godot}" "$@"'
-    return write_program(tmp_path / "counted godot", body)
-
-
-@pytest.fixture
 def quick(tmp_path: Path) -> Path:
     """A program that passes for a Godot whose imports succeed at once; leaves its arguments."""
     log = tmp_path / "imports"
@@ -47,26 +40,37 @@ def quick(tmp_path: Path) -> Path:
     return write_program(tmp_path / "quick godot", body)
 
 
-@pytest.mark.slow
-def test_imported_once_and_again_when_changed(counted: Path, tmp_path: Path) -> None:
+def test_imported_once_and_again_when_changed(tmp_path: Path) -> None:
     """Also after an import that was stopped, and by two processes at once."""
-    project = write_project(tmp_path / "project", USES_A_CLASS)
-    (project / "arena.gd").write_text("class_name Arena\nextends RefCounted\n\nvar size := 20\n")
-    imports = tmp_path / "imports"
+    project = write_project(tmp_path / "project")
+    imports, hang = tmp_path / "imports", tmp_path / "hang"
+    wait = f'while [ -e "{hang}" ]; do sleep 0.05; done'
+    body = f'case "$*" in *--import*) echo x >> "{imports}"; {wait} ;; esac\necho 4.6.3.stable.slow'
+    slow = write_program(tmp_path / "slow godot", body)
+    hang.touch()
     with pytest.raises(GodotError, match=r"import: timed out after 0\.2 s .*the import of"):
-        import_project(project, godot=counted, timeout_sec=0.2)
+        import_project(project, godot=slow, timeout_sec=0.2)
     imports.write_text("")
-    words = [sys.executable, "-c", IMPORT, str(project), str(counted)]
+    words = [sys.executable, "-c", IMPORT, str(project), str(slow)]
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    until(imports.read_text, 60, "the first import's beginning")
+    time.sleep(0.5)  # so that the other waits for it
+    hang.unlink()
     assert [process.communicate(timeout=120)[0] for process in both] == [f"{project}\n"] * 2
-    assert import_project(project, godot=counted) == project
+    assert import_project(project, godot=slow) == project
     assert imports.read_text() == "x\n"
-    (project / "arena.gd").write_text("class_name Arena\nextends RefCounted\n\nvar size := 30\n")
-    import_project(project, godot=counted)
-    import_project(project, godot=counted)
+    (project / "main.gd").write_text("extends Node\n\n# changed\n")
+    import_project(project, godot=slow)
+    import_project(project, godot=slow)
     assert imports.read_text() == "x\nx\n"
-    arguments = ["--headless", "--path", str(project)]
-    with GodotProcess(arguments, folder=tmp_path, godot=counted) as process:
+
+
+@pytest.mark.slow
+def test_what_was_imported_is_known_to_the_game(godot: Path, tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project", USES_A_CLASS)
+    (project / "arena.gd").write_text("class_name Arena\nextends RefCounted\n\nvar size := 30\n")
+    import_project(project, godot=godot)
+    with GodotProcess(["--headless", "--path", str(project)], folder=tmp_path) as process:
         assert process.wait("its end", 60) == 0
         assert "arena of 30" in process.lines()
 

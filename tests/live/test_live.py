@@ -34,6 +34,8 @@ LIMITED = [sys.executable, "-c", LIMIT]
 """`estragon` where no file may grow beyond so many bytes, as on a full disk."""
 LONG_SEC = 240.0
 STANDSTILL_SEC = 30.0
+TIME_LIMIT_SEC = 2.0
+"""Of a match in the test of self-play: many end in a few seconds."""
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
 
@@ -79,7 +81,7 @@ def game_pids(folder: Path) -> list[int]:
 
 def test_self_play_in_rounds_leaves_everything(tmp_path: Path) -> None:
     """The very script of the page, with a shorter time and a folder of its own."""
-    for seconds in (14, 60):  # the first is enough, except on a busy machine
+    for seconds in (10, 60):  # the first is enough, except on a busy machine
         folder = tmp_path / str(seconds)
         folder.mkdir()
         shown = self_play(folder, seconds)
@@ -91,7 +93,7 @@ def test_self_play_in_rounds_leaves_everything(tmp_path: Path) -> None:
     assert tuple(rows[0])[: len(CONTRACT)] == CONTRACT
     assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
     assert {row["terminal_reason"] for row in rows} <= {"tag", "timeout"}
-    assert all(float(row["duration_sec"]) <= 10.0 for row in rows)
+    assert all(float(row["duration_sec"]) <= TIME_LIMIT_SEC for row in rows)
     about = json.loads(TagRun.find(folder, "latest").metadata.read_text())
     assert about["rewards"] == "classic"
     for row in rows:  # only the classic profile pays for time
@@ -117,6 +119,7 @@ def self_play(folder: Path, seconds: int) -> str:
     words = ["bash", ROOT / "scripts" / "train.sh", "self-play", *QUICK, "--output", folder]
     words += ["--rewards", "classic"]
     length = {"AI_TRAIN_DURATION": str(seconds), "SELF_PLAY_ROUNDS": "2"}
+    length |= {"AI_TIME_LIMIT_SEC": str(TIME_LIMIT_SEC)}
     done = subprocess.run(
         [str(word) for word in words],
         cwd=folder,

@@ -1,5 +1,6 @@
 """A `.onnx` file in a project is a resource, and plays in a game that was exported."""
 
+import inspect
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +10,7 @@ import pytest
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess
 from estragon.support import paths
+from tests.godot.staging import kept_files
 from tests.onnx.networks import export
 
 TIMEOUT_SEC = 120.0
@@ -69,18 +71,29 @@ class Imported(NamedTuple):
     project: Path
     lines: list[str]
     """What Godot printed."""
+    pack: Path
+    """The same game exported."""
 
 
-def run(folder: Path, *words: str | Path) -> list[str]:
-    with GodotProcess(["--headless", *words], folder=folder, godot=require_godot()) as process:
+def run(folder: Path, *words: str | Path, name: str = "godot") -> list[str]:
+    words = ("--headless", *words)
+    with GodotProcess(words, folder=folder, name=name, godot=require_godot()) as process:
         process.wait("its end", TIMEOUT_SEC)
         return process.lines()
 
 
 @pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
-    """A game with the addon, a policy of two files, a damaged one, and nothing else."""
-    folder = tmp_path_factory.mktemp("game")
+def imported() -> Imported:
+    """Kept: starting Godot's editor takes seconds."""
+    addon = paths.godot_project() / ADDON
+    kept = kept_files("onnx", make, addon, Path(inspect.getfile(export)))
+    lines = (kept / "log" / "import.log").read_text(errors="replace").splitlines()
+    return Imported(kept / "game", lines, kept / "game.pck")
+
+
+def make(kept: Path) -> None:
+    """A game with the addon, a policy of two files, a damaged one, and nothing else; exported."""
+    folder = kept / "game"
     shutil.copytree(paths.godot_project() / ADDON, folder / ADDON)
     files = {
         Path("project.godot"): PROJECT,
@@ -94,10 +107,11 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
     export("gru", folder / "policies" / "policy.onnx", dynamo=False, opset=13)
     damaged = folder / "policies" / "damaged.onnx"
     damaged.write_bytes(b"\x0a\xff\xff")
-    lines = run(tmp_path_factory.mktemp("log"), "--path", folder, "--import")
+    run(kept / "log", "--path", folder, "--import", name="import")
     damaged.unlink()
     damaged.with_suffix(".onnx.import").unlink(missing_ok=True)
-    return Imported(folder, lines)
+    said = run(kept / "log", "--path", folder, "--export-pack", "Linux", kept / "game.pck")
+    assert (kept / "game.pck").is_file(), said
 
 
 @pytest.mark.slow
@@ -109,10 +123,7 @@ def test_a_model_is_imported_and_plays(imported: Imported, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_an_exported_game_plays_with_it(imported: Imported, tmp_path: Path) -> None:
-    pack = tmp_path / "game.pck"
-    said = run(tmp_path, "--path", imported.project, "--export-pack", "Linux", pack)
-    assert pack.is_file(), said
-    lines = run(tmp_path, "--main-pack", pack)
+    lines = run(tmp_path, "--main-pack", imported.pack)
     assert any(line.startswith("played true raw false same true") for line in lines), lines
 
 

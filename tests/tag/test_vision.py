@@ -49,16 +49,21 @@ def _march(arenas: Arenas, a: int, i: int, rays: np.ndarray, angles: np.ndarray)
     height = agent["y"] + RULES.eyes.height_m
     counts = {"wall": 0, "agent": 0, "nothing": 0}
     steps = np.arange(0.0, RULES.eyes.range_m, STEP_M)
-    for (share, is_wall, is_agent), angle in zip(rays, angles, strict=True):
-        turned = np.arctan2(agent["forward_z"], agent["forward_x"]) + angle
-        x, z = agent["x"] + steps * np.cos(turned), agent["z"] + steps * np.sin(turned)
-        solid = (np.abs(x) > 10.0) | (np.abs(z) > 10.0)
-        for box in layout.boxes:
-            inside_x = np.abs(x - box.at_m[0]) < box.size_m[0] / 2
-            inside_z = np.abs(z - box.at_m[1]) < box.size_m[2] / 2
-            solid |= inside_x & inside_z & (height < box.size_m[1])
-        body = (np.abs(x - other["x"]) < 0.5) & (np.abs(z - other["z"]) < 0.5)
-        body &= abs(height - other["y"]) < 0.5
+    turned = np.arctan2(agent["forward_z"], agent["forward_x"]) + angles
+    x = agent["x"] + steps * np.cos(turned)[:, None]
+    z = agent["z"] + steps * np.sin(turned)[:, None]
+    solids = (np.abs(x) > 10.0) | (np.abs(z) > 10.0)
+    for box in layout.boxes:
+        if height < box.size_m[1]:
+            inside = np.abs(x - box.at_m[0]) < box.size_m[0] / 2
+            inside &= np.abs(z - box.at_m[1]) < box.size_m[2] / 2
+            solids |= inside
+    bodies = np.zeros_like(solids)
+    if abs(height - other["y"]) < 0.5:
+        bodies = (np.abs(x - other["x"]) < 0.5) & (np.abs(z - other["z"]) < 0.5)
+    for (share, is_wall, is_agent), turn, solid, body in zip(
+        rays, turned, solids, bodies, strict=True
+    ):
         met = np.flatnonzero(solid | body)
         distance = share * RULES.eyes.range_m
         if len(met) and steps[met[0]] > 3 * STEP_M:
@@ -68,7 +73,7 @@ def _march(arenas: Arenas, a: int, i: int, rays: np.ndarray, angles: np.ndarray)
                 assert is_agent == (body[met[0]] and not solid[met[0]]) or is_wall == solid[met[0]]
         assert is_wall + is_agent <= 1
         if is_wall or is_agent:
-            place = (agent["x"] + distance * np.cos(turned), agent["z"] + distance * np.sin(turned))
+            place = (agent["x"] + distance * np.cos(turn), agent["z"] + distance * np.sin(turn))
             assert _touches(place, height, other if is_agent else None, layout)
         counts["agent" if is_agent else "wall" if is_wall else "nothing"] += 1
         if not is_wall and not is_agent:

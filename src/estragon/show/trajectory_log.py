@@ -112,11 +112,8 @@ class TrajectoryLog:
         )
 
     def _assemble(self, row: int, winner: int, tagged: bool) -> Trajectory:
-        columns = (
-            np.stack([part[row] for part in column])
-            for column in zip(*self._snapshots, strict=True)
-        )
-        ticks, agents, is_seeker, sees, reaches, ray_types = columns
+        columns = zip(*self._snapshots, strict=True)
+        ticks, agents, is_seeker, sees, reaches, ray_types = (_of_arena(row, c) for c in columns)
         trajectory = Trajectory(
             start=self._starts[row],
             agents=AGENT_NAMES,
@@ -152,6 +149,14 @@ def _snapshot(
         reaches=seen[..., OBS.rays :: RAY_CHANNELS].copy(),
         ray_types=is_wall.astype(np.int8) + 2 * is_agent.astype(np.int8),
     )
+
+
+def _of_arena(row: int, column: Sequence[np.ndarray]) -> np.ndarray:
+    """One arena in every snapshot; `np.stack` takes long to compare the fields of records."""
+    found = np.empty((len(column), *column[0].shape[1:]), column[0].dtype)
+    for index, part in enumerate(column):
+        found[index] = part[row]
+    return found
 
 
 def _tags(

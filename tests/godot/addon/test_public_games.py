@@ -2,8 +2,7 @@
 
 `market` has global classes with everyday names, a Sync of its own, controllers with stricter types
 and without any, and two policies; `harbour` lacks its decoration; in `lookout` an agent sees
-through a camera. The old addon is a small stand-in whose plugin preloads an icon; with it, nothing
-is imported before.
+through a camera. The old addon is a small stand-in whose plugin preloads an icon.
 """
 
 from pathlib import Path
@@ -43,8 +42,8 @@ def test_it_trains(game: str, addon: Path, tmp_path: Path, godot: Path) -> None:
     torch.set_num_threads(1)
     project = tmp_path / game
     copy_game(game, project, addon)
-    if addon == ADDON:
-        project = kept_project(game, project)
+    if game != "harbour":  # whose first import is a test of its own
+        project = kept_project(game if addon == ADDON else f"{game}-old", project)
     env = GodotVecEnv(project, seed=1, **OPTIONS[game])
     try:
         assert env.encoding == ("json" if addon == OLD_ADDON else "binary1")

@@ -9,6 +9,7 @@ import numpy as np
 
 from estragon.envs.gymnasium_env import GodotEnv
 from tests.godot.addon.test_zip import build
+from tests.godot.staging import kept_project
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "your_game.md"
 PROJECT = """config_version=5
@@ -52,6 +53,7 @@ def test_a_game_made_as_the_page_says_can_be_learned(godot: Path, tmp_path: Path
     (project / "main.tscn").write_text(SCENE)
     (project / "controller.gd").write_text(controller)
     (project / "player.gd").write_text(PLAYER + player + PLAY)
+    project = kept_project("my game", project)
     with closing(GodotEnv(project, log_folder=tmp_path / "logs", action_repeat=4)) as env:
         seen, _ = env.reset(seed=0)
         assert seen["obs"].tolist() == [[0.5, 0.0]]

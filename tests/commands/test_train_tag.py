@@ -223,6 +223,9 @@ def pickled(root: Path) -> str:
         ("--rules chess", "no rule set 'chess'"),
         ("--rewards gold", "no reward profile 'gold'"),
         ("--rules-file nowhere.json", "nowhere.json"),
+        ("--parameters nowhere.yaml", "cannot read nowhere.yaml"),
+        ("--parameters rules.json", "rules.json: Object contains unknown field"),
+        ("--parameters WINGS", "wings: the game has no such parameter"),
         ("--role seeker --opponent league", "in a league both roles learn"),
         ("--role hider --rules transfer", "under transfer rules"),
         ("--role seeker --opponent WRONG_ROLE", "holds no hider"),
@@ -250,6 +253,8 @@ def test_bad_input_is_one_line_and_nothing_is_made(
 ) -> None:
     prepared(tmp_path)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "wings.yaml").write_text("parameters: {wings: 2}")
+    words = words.replace("WINGS", "wings.yaml")
     words = words.replace("WRONG_ROLE", wrong_role(tmp_path)).replace("PICKLED", pickled(tmp_path))
     assert main(["train", "tag", *words.split()]) == 2
     captured = capsys.readouterr()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -18,6 +19,7 @@ from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts
 from estragon.tag.rules import ROLES, Role, Rules, load_rules
+from estragon.tag.variation import Variation
 from tests.tag.staging import with_episode
 
 CPU = torch.device("cpu")
@@ -53,6 +55,16 @@ def task_of(
     """Something to learn on two layouts."""
     rules = rules or short_rules()
     return Task(rules, load_layouts(LAYOUTS, rules), seed, role, opponent)
+
+
+def varied_task(folder: Path, **contents: Any) -> Task:
+    """The same, by a parameter file with these contents."""
+    path = folder / "parameters.json"
+    layouts = {"layout": {"choice": LAYOUTS.split(",")}}
+    path.write_text(json.dumps(contents | {"parameters": layouts | contents.get("parameters", {})}))
+    task = task_of()
+    variation = Variation.read(path, task.rules)
+    return replace(task, layouts=variation.layouts_of(-1), variation=variation)
 
 
 def trainer_of(

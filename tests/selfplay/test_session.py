@@ -20,6 +20,7 @@ from estragon.selfplay.trainer import Threads
 from estragon.show.charts.draw import draw_charts
 from estragon.support.errors import UserError
 from estragon.support.interrupts import StopRequest
+from estragon.support.progress import Progress
 from estragon.tag.policy_files import load_policies, save_policies
 from estragon.tag.rules import ROLES
 from tests.selfplay.staging import (
@@ -34,6 +35,7 @@ from tests.selfplay.staging import (
     short_rules,
     task_of,
     the_run,
+    varied_task,
 )
 
 UPDATES = 20
@@ -135,6 +137,27 @@ def test_a_run_leaves_the_files_of_the_contract(whole: Path) -> None:
     assert kept == {f"{name}{suffix}" for name in expected for suffix in (".pt", ".npz")}
     assert (run_folder / "state.pt").is_file()
     assert not [name for name in files_of(whole) if Path(name).name.startswith(".")]
+
+
+def test_a_run_with_random_rules_goes_on_to_the_same_bits(few_stages: None, tmp_path: Path) -> None:
+    lessons: list[dict[str, Any]] = [
+        {"name": "near", "parameters": {"spawn_separation_m": 1}, "until": {"progress": 0.4}},
+        {"name": "far", "parameters": {"spawn_separation_m": {"uniform": [4, 8]}}},
+    ]
+    task = varied_task(tmp_path, parameters={"speed_mps": {"uniform": [4, 12]}}, curriculum=lessons)
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    session = new_session(whole, task, 8 * STEPS_PER_UPDATE)
+    run(session)
+    run(new_session(stopped, task, 8 * STEPS_PER_UPDATE), 5)
+    run(resumed(stopped))
+    assert_same_runs(whole, stopped)
+    header, *rows = rows_without_speed(the_run(whole) / "metrics.csv")
+    taught = [row[header.index("lesson")] for row in rows]
+    assert taught == sorted(taught)
+    assert set(taught) == {"0", "1"}
+    assert {"parameter_speed_mps", "parameter_spawn_separation_m"} <= set(header)
+    session.write_summary(0, Progress())
+    assert json.loads((the_run(whole) / "summary.json").read_text())["lesson"] == 1
 
 
 def test_the_tables_and_charts_of_a_run(

@@ -24,7 +24,15 @@ from tests.selfplay.staging import (
     through_a_file,
     trainer_of,
     updated,
+    varied_task,
 )
+
+VARIED = {"speed_mps": {"uniform": [4, 12]}, "gravity_mps2": {"normal": [10, 2]}}
+LESSONS = [
+    {"name": "near", "parameters": {"spawn_separation_m": 1}, "until": {"progress": 0.05}},
+    {"name": "far", "parameters": {"spawn_separation_m": {"uniform": [4, 8]}}},
+]
+"""The second one begins within two updates."""
 
 
 def everything(trainer: Trainer) -> dict[str, Any]:
@@ -55,6 +63,7 @@ def tasks(folder: Path) -> dict[str, Task]:
         "seeker against a file": task_of("seeker", str(path)),
         "both against a file": task_of(opponent=str(path)),
         "both against a file, transfer": task_of(opponent=str(path), rules=transfer),
+        "league, varied": varied_task(folder, parameters=VARIED, curriculum=LESSONS),
     }
 
 
@@ -66,6 +75,7 @@ KINDS = [
     "seeker against a file",
     "both against a file",
     "both against a file, transfer",
+    "league, varied",
 ]
 
 
@@ -123,6 +133,48 @@ def test_everything_that_matters_is_saved() -> None:
         other.update()
         assert differences(everything(other), wanted), part
         other.close()
+
+
+def test_layouts_of_a_parameter_file_are_those_of_the_option(tmp_path: Path) -> None:
+    task = varied_task(tmp_path)
+    assert task.layouts == task_of().layouts
+    for name in differences(trained(3), trained(3, task)):
+        assert name.startswith("/curriculum") or name.endswith(("/values", "/lesson")), name
+
+
+def test_lessons_begin_when_they_are_due(tmp_path: Path) -> None:
+    trainer = trainer_of(varied_task(tmp_path, parameters=VARIED, curriculum=LESSONS))
+    lessons = []
+    for _ in range(6):
+        trainer.update()
+        figures = trainer.source.figures()
+        lessons.append((figures["lesson"], figures["parameter_spawn_separation_m"]))
+        assert 4.0 < figures["parameter_speed_mps"] < 12.0
+    trainer.close()
+    assert [lesson for lesson, _ in lessons] == [0, 0, 1, 1, 1, 1]
+    assert lessons[1][1] == 1.0
+    assert lessons[-1][1] > 4.0
+
+
+def test_a_lesson_is_judged_by_its_own_episodes(tmp_path: Path) -> None:
+    until = {"success_rate": 0.0, "window": 4, "min_episodes": 4}
+    names = ["first", "second", "third"]
+    lessons: list[dict[str, Any]] = [{"name": name, "until": until} for name in names]
+    trainer = trainer_of(
+        varied_task(tmp_path, parameters=VARIED, curriculum=[*lessons, {"name": "last"}])
+    )
+    arenas = [block.arenas for block in blocks_of(trainer)]
+    began, ended = [], []
+    for _ in range(12):
+        trainer.update()
+        began.append(arenas[0].lesson)
+        ended.append(min(int(each.arenas["episode"].max()) for each in arenas))
+    trainer.close()
+    assert began == sorted(began)
+    for lesson in range(1, began[-1]):
+        first, last = began.index(lesson), began.index(lesson + 1)
+        assert ended[last] >= ended[first] + 2, "an episode that was running, and one of its own"
+    assert began[-1] >= 1
 
 
 def test_only_rows_of_learners_count() -> None:

@@ -1,5 +1,6 @@
 """Both engines play the same game: whole matches, senses, rewards and bots, to the bit."""
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,8 @@ from estragon.tag.godot_arenas import GodotArenas
 from estragon.tag.layout import Box, Layout, layout_names, load_layouts
 from estragon.tag.matches import EngineName, evaluate, play_batches, play_matches
 from estragon.tag.parity import compare_engines, summarise
-from estragon.tag.rules import GOING_ON, Rules, load_rules
+from estragon.tag.rules import GOING_ON, VARIABLE, Rules, load_rules
+from estragon.tag.variation import Variation
 from tests.prove import Recorder
 
 ARENAS = 16
@@ -51,10 +53,12 @@ def every_term(rules: Rules) -> Rules:
 
 
 def compared(
-    godot: GodotArenas, episodes: int = ARENAS, embedded: type[Arenas] = Arenas
+    godot: GodotArenas, episodes: int = ARENAS, embedded: type[Arenas] = Arenas, **options: Any
 ) -> list[dict[str, Any]]:
     """Episodes in a Godot that is already running, beside an embedded engine of the same game."""
-    ours = embedded(godot.count, rules=godot.rules, layout=godot.layouts, seed=godot.seed)
+    ours = embedded(
+        godot.count, rules=godot.rules, layout=godot.layouts, seed=godot.seed, **options
+    )
     return compare_engines(ours, godot, episodes)[0]
 
 
@@ -127,6 +131,59 @@ def test_the_command_writes_what_it_found(
     assert data["episodes"] == len(data["per_episode"]) == 5
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "share_identical      1.0" in capsys.readouterr().out
+
+
+@pytest.fixture
+def variation(tmp_path: Path, godot: GodotArenas) -> Variation:
+    """Every rule number drawn from its whole range, but for matches of a few seconds."""
+    ranges = {name: {"uniform": [low, high]} for name, (_, low, high) in VARIABLE.items()}
+    ranges["time_limit_sec"] = {"uniform": [2, 6]}
+    path = tmp_path / "parameters.json"
+    path.write_text(json.dumps({"parameters": ranges}))
+    offered = [list(range(len(godot.layouts)))]
+    read = Variation.read(path, godot.rules, layout="empty")
+    return dataclasses.replace(read, layouts=godot.layouts, offered=offered)
+
+
+def test_episodes_with_rules_of_their_own_are_identical(
+    godot: GodotArenas, variation: Variation
+) -> None:
+    try:
+        records = compared(godot, 3 * ARENAS, variation=variation)
+    finally:
+        godot.vary([godot.rules] * godot.count)
+    assert all(record["identical"] for record in records), [
+        record for record in records if not record["identical"]
+    ][:3]
+    assert {record["outcome"] for record in records} == {"tag", "timeout"}
+    assert summarise(records)["outcome_agreement"] == 1.0
+    assert len({record["ticks"] for record in records}) > ARENAS
+
+
+def test_the_comparison_sees_values_of_another_arena(
+    godot: GodotArenas, variation: Variation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vary = godot.vary
+    with monkeypatch.context() as patch:
+        patch.setattr(godot, "vary", lambda rules: vary([*rules[1:], rules[0]]))
+        records = compared(godot, variation=variation)
+    vary([godot.rules] * godot.count)
+    assert not any(record["identical"] for record in records)
+
+
+def test_the_command_varies_the_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "parameters.yaml"
+    path.write_text(
+        "parameters: {layout: {choice: [empty, rooms]}, time_limit_sec: 2}\n"
+        "curriculum:\n"
+        "- {name: near, parameters: {spawn_separation_m: 2}, until: {progress: 0.5}}\n"
+        "- {name: far, parameters: {spawn_separation_m: {uniform: [6, 12]}}}\n"
+    )
+    assert main(["parity", "--episodes", "2", "--arenas", "2", "--parameters", str(path)]) == 0
+    assert "share_identical      1.0" in capsys.readouterr().out
+    path.write_text("parameters: {wings: 2}")
+    assert main(["parity", "--parameters", str(path)]) == 2
+    assert "wings: the game has no such parameter" in capsys.readouterr().err
 
 
 class Faster(Arenas):

@@ -56,20 +56,27 @@ func _init(
 	arena: int = 0,
 	starts_as_seeker: int = 0
 ) -> void:
-	rules = game
 	layouts = played_on
 	seed_value = match_seed
 	number = arena
 	first_seeker = starts_as_seeker
+	play_by(game)
+	for i: int in 2:
+		observations[i].resize(rules.observation_size)
+		terms[i].resize(_term_index.size())
+
+
+## Take other rules, before an episode begins: solvers and eyes keep numbers of those they know.
+func play_by(game: TagRules) -> void:
+	rules = game
 	_size = rules.size
 	_reach_square = rules.reach_square
+	_solvers.clear()
+	_eyes.clear()
 	for layout: TagLayout in layouts:
 		for i: int in 2:
 			_solvers.append(TagSolver.new(rules, layout))
 		_eyes.append(TagEyes.new(rules, layout))
-	for i: int in 2:
-		observations[i].resize(rules.observation_size)
-		terms[i].resize(_term_index.size())
 
 
 ## Begin an episode and look.

@@ -67,6 +67,9 @@ func _take_actions() -> bool:
 				_restart = frame[1] != 0
 				_command(frame.slice(2).to_float32_array())
 				return true
+			0x56:  # V
+				var problem: String = _vary(frame.slice(1).get_string_from_utf8())
+				channel.send(("V" + problem).to_utf8_buffer())
 			0x42:  # B
 				channel.send(_ask_bot(frame))
 			_:
@@ -80,6 +83,19 @@ func _begin(episode: int, first_arena: int) -> void:
 		_episodes[index] = episode
 		_matches[index].number = first_arena + index
 		_matches[index].begin(episode)
+
+
+## Let every arena play by rules of its own from its next episode on; returns the problem, or "".
+func _vary(text: String) -> String:
+	var each: Variant = JSON.parse_string(text)
+	if not each is Array or each.size() != _matches.size():
+		return "rules for another number of arenas"
+	for index: int in _matches.size():
+		var rules: TagRules = TagRules.of(each[index], "rules of arena %d" % index)
+		if rules.error:
+			return rules.error
+		_matches[index].play_by(rules)
+	return ""
 
 
 func _command(actions: PackedFloat32Array) -> void:

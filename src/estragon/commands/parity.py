@@ -21,6 +21,9 @@ class ParityCommand:
     """seek, transfer or hide; by default as in rules.json."""
     rewards: Annotated[str | None, optional("NAME")] = None
     """A reward profile; by default as in rules.json."""
+    parameters: Annotated[Path | None, optional("FILE")] = None
+    """Draw the rule numbers and the layout of every episode as this parameter file says; of a
+    curriculum, its last lesson."""
     seed: int = 0
     """Seed of the spawns and of the actions."""
     arenas: int = 32
@@ -37,6 +40,7 @@ class ParityCommand:
         from estragon.tag.layout import load_layouts
         from estragon.tag.parity import agrees, compare_engines, plot_parity, summarise
         from estragon.tag.rules import load_rules
+        from estragon.tag.variation import Variation
 
         check_span("--episodes", self.episodes, 1, 1_000_000)
         check_span("--arenas", self.arenas, 1, 1024)
@@ -44,9 +48,14 @@ class ParityCommand:
             if path is not None:
                 ensure_writable(path)
         rules = load_rules(rules=self.rules, rewards=self.rewards)
-        layouts = load_layouts(self.layout or rules.layout, rules)
         count = min(self.arenas, self.episodes)
-        embedded = Arenas(count, rules=rules, layout=layouts, seed=self.seed)
+        if self.parameters is None:
+            variation, layouts = None, load_layouts(self.layout or rules.layout, rules)
+        else:
+            variation = Variation.read(self.parameters, rules, self.layout)
+            layouts = variation.layouts_of(-1)
+        embedded = Arenas(count, rules=rules, layout=layouts, seed=self.seed, variation=variation)
+        embedded.lesson = len(variation.plan.lessons) - 1 if variation else 0
         with (
             counting("comparing", " episodes") as report,
             GodotArenas(count, rules=rules, layouts=layouts, seed=self.seed) as godot,

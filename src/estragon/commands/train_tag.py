@@ -45,6 +45,9 @@ class TrainTagCommand:
     layout: Annotated[str | None, optional("LAYOUT")] = None
     """A layout's name, a .json file, random:SEED, random:FIRST-LAST, or several separated by
     commas, one of which is drawn for every episode; by default as in rules.json."""
+    parameters: Annotated[Path | None, optional("FILE")] = None
+    """A parameter file (YAML or JSON): rule numbers and layouts that are drawn for every episode,
+    and lessons; policies are evaluated with the usual rules."""
     seed: int = 0
     """Random seed; the same seed gives the same run."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -105,7 +108,10 @@ class TrainTagCommand:
         session = start_session(self.output, task, self.config, self.steps, device)
         alone.enter_context(locked(session.folder.lock, timeout_sec=0.0))
         rules_file = None if self.rules_file is None else str(self.rules_file.absolute())
-        session.write_metadata({"layout": self.layout, "rules_file": rules_file})
+        about = {"layout": self.layout, "rules_file": rules_file}
+        if self.parameters is not None:
+            about["parameters"] = str(self.parameters.absolute())
+        session.write_metadata(about)
         session.folder.mark_latest()
         return session
 
@@ -115,11 +121,16 @@ class TrainTagCommand:
         from estragon.tag.arenas import SEEDS
         from estragon.tag.layout import load_layouts
         from estragon.tag.rules import load_rules
+        from estragon.tag.variation import Variation
 
         rules: Rules = load_rules(self.rules_file, rules=self.rules, rewards=self.rewards)
         check_span("--seed", self.seed, 0, SEEDS // 4 - 1)
         opponent = resolve_opponent(self.opponent, self.role, rules)
         if opponent != LEAGUE:
             fixed_opponents(opponent, self.role, rules)  # fail before anything is created
-        layouts = load_layouts(self.layout or rules.layout, rules)
-        return Task(rules, layouts, self.seed, self.role, opponent)
+        if self.parameters is None:
+            layouts = load_layouts(self.layout or rules.layout, rules)
+            return Task(rules, layouts, self.seed, self.role, opponent)
+        variation = Variation.read(self.parameters, rules, self.layout)
+        layouts = variation.layouts_of(-1)
+        return Task(rules, layouts, self.seed, self.role, opponent, variation)

@@ -147,6 +147,10 @@ class LiveSource:
         """Until the budget is spent."""
         return max(0.0, self._budget - self.seconds)
 
+    def figures(self) -> dict[str, float]:
+        """None of its own."""
+        return {}
+
     def save(self) -> dict[str, Any]:
         """The time spent; the queue is lost."""
         return {"seconds": self.seconds}

@@ -15,6 +15,7 @@ from estragon.support.files import check_archive, write_whole
 from estragon.support.runs import RunFolder
 from estragon.tag.layout import Layout
 from estragon.tag.rules import Rules
+from estragon.tag.variation import Variation
 
 LARGEST_FILE = 2**32
 FORMAT, VERSION = "estragon-run", 1
@@ -141,15 +142,18 @@ def plain_task(task: Task) -> dict[str, Any]:
         "seed": task.seed,
         "role": task.role,
         "opponent": task.opponent,
+        "variation": None if task.variation is None else task.variation.save(),
     }
 
 
 def task_from(saved: dict[str, Any]) -> Task:
     """Read what `plain_task` gave."""
+    variation = saved.get("variation")
     return Task(
         rules=msgspec.convert(saved["rules"], Rules),
         layouts=msgspec.convert(saved["layouts"], list[Layout]),
         seed=int(saved["seed"]),
         role=saved["role"],
         opponent=str(saved["opponent"]),
+        variation=None if variation is None else Variation.restore(variation),
     )

@@ -1,13 +1,16 @@
 """The settings of a run: what is learned (`Task`) and how (`PPOConfig`)."""
 
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import tyro
 
 from estragon.support.errors import UserError
 from estragon.tag.layout import Layout
 from estragon.tag.rules import Rules
+
+if TYPE_CHECKING:
+    from estragon.tag.variation import Variation
 
 LEAGUE = "league"
 RoleChoice = Literal["seeker", "hider", "both"]
@@ -38,6 +41,9 @@ class Task:
     role: RoleChoice
     opponent: str
     """`league`, `bot:NAME` or a policy file."""
+    variation: "Variation | None" = None
+    """Rule numbers and layouts that differ between the episodes learned from; evaluations play by
+    the rules and layouts above."""
 
 
 @dataclass(frozen=True)

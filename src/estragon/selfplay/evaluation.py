@@ -336,7 +336,8 @@ def train_best_response(
         steps: agent-steps to learn from.
     """
     role: Role = ROLES[1 - ROLES.index(exploited)]
-    against = replace(task, role=role, opponent=str(policy_file), seed=task.seed + 1)
+    opponent = str(policy_file)
+    against = replace(task, role=role, opponent=opponent, seed=task.seed + 1, variation=None)
     start = {role: policies[role]} if role in policies else None
     if start:
         config = replace(config, learning_rate=min(config.learning_rate, BEST_RESPONSE_RATE))

@@ -235,4 +235,6 @@ def _grouped(name: str) -> str:
             return f"{role}_terms/{name.removeprefix(f'{role}_term_')}"
         if name.startswith(f"{role}_"):
             return f"{role}/{name.removeprefix(f'{role}_')}"
+    if name.startswith("parameter_"):
+        return f"parameters/{name.removeprefix('parameter_')}"
     return f"run/{name}"

@@ -28,7 +28,7 @@ from estragon.selfplay.policy import Policy
 from estragon.selfplay.ppo import Batch, Moments, compute_gae
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas, Results
-from estragon.tag.rules import AGENTS, HIDER, SEEKER, TERMS, Rules
+from estragon.tag.rules import AGENTS, GOING_ON, HIDER, SEEKER, TERMS, Rules
 
 SAMPLED_EVERY = 8
 """Decisions between two that count for the normalisation."""
@@ -78,6 +78,8 @@ class EpisodeCounter:
         self._ended = np.zeros((rows, COUNTS + AGENTS * len(TERMS)))
         self._sums = np.zeros(COUNTS + AGENTS * len(TERMS))
         self._count = 0
+        self.wins: list[bool] = []
+        """Whether the seeker won, by the episodes of `note_wins` since the last `take`."""
 
     def add(self, results: Results, seekers: np.ndarray) -> None:
         """Count one decision, played while `seekers` (arenas,) were "it"."""
@@ -85,6 +87,12 @@ class EpisodeCounter:
         self._count = count_episodes(
             results, seekers, self._first, *running, self._ended, self._sums
         )
+
+    def note_wins(self, results: Results, counted: np.ndarray) -> None:
+        """Note who won the episodes that ended just now, where they are `counted` (arenas,)."""
+        span = slice(self._first, self._first + len(self._running["distance"]))
+        over = (results.ends[span] != GOING_ON) & counted[span]
+        self.wins += (results.winners[span][over] == SEEKER).tolist()
 
     def just_ended(self) -> list[EpisodeStats]:
         """The episodes that ended with the last decision, one by one."""
@@ -94,6 +102,7 @@ class EpisodeCounter:
         """The sums since the last call."""
         stats = _stats(self._sums)
         self._sums[:] = 0.0
+        self.wins.clear()
         return stats
 
     def save(self) -> dict[str, np.ndarray]:
@@ -369,5 +378,8 @@ def play(arenas: Arenas, rollout: Rollout, players: Players) -> None:
     rollout.begin()
     while not rollout.full:
         request = ActRequest(rollout, arenas.observations, seekers, players)
-        rollout.record(arenas.step(act_together([request])[0]), seekers)
+        results = arenas.step(act_together([request])[0])
+        rollout.record(results, seekers)
+        if arenas.variation is not None:
+            rollout.episodes.note_wins(results, arenas.lessons == arenas.lesson)
     rollout.finish(arenas.observations, seekers, players.policies)

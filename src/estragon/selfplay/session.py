@@ -94,7 +94,7 @@ class Session:
         self.trainer = Trainer(task, config, source, device, threads, start)
         modes = (ARGMAX,) if source.row_per_episode else MODES  # live, games wait meanwhile
         self.evaluator = StageEvaluator(task.rules, task.layouts, modes=modes)
-        self.metrics = MetricsTable(folder.metrics, COLUMNS)
+        self.metrics = MetricsTable(folder.metrics, (*COLUMNS, *source.figures()))
         self.strength = MetricsTable(folder.strength, STRENGTH_COLUMNS)
         self.scores: list[dict[str, Score]] = []
         self.seconds = 0.0
@@ -280,6 +280,7 @@ class Session:
                 "agent_steps": self.trainer.agent_steps,
                 "seconds": round(self.seconds, 3),
                 "agent_steps_per_s": round(self.agent_steps_per_s),
+                **self.source.figures(),
                 "scores": {name: asdict(score) for name, score in self.scores[-1].items()},
                 "probes": [
                     asdict(response)
@@ -292,7 +293,7 @@ class Session:
 
     def _add_rows(self, update: Update, board: Board) -> None:
         speed = {"agent_steps_per_s": round(self.agent_steps_per_s)}
-        row = row_of(update, self.trainer) | speed
+        row = row_of(update, self.trainer) | speed | self.source.figures()
         board.add(row, self.trainer.updates)
         if self.source.row_per_episode:
             for episode in rows_by_episode(update, self.trainer):

@@ -27,9 +27,11 @@ from estragon.selfplay.policy import Policy, PolicyPlayer
 from estragon.selfplay.ppo import Batch, Learner, Losses, Moments
 from estragon.selfplay.rollout import EpisodeStats, Players, Rollout, play
 from estragon.support.parallel import available_cores
+from estragon.support.parameters import Curriculum
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.rules import HIDER, ROLES, SEEKER, Role
+from estragon.tag.variation import SUCCESS
 
 RNG_PLAY, RNG_OPPONENTS, RNG_LEAGUE, RNG_UPDATE = range(4)
 """The purposes of random streams."""
@@ -107,6 +109,9 @@ class RolloutSource(Protocol):
 
     def seconds_left(self, seconds: float, agent_steps: int) -> float:
         """An estimate, after so many `seconds` of updates."""
+
+    def figures(self) -> dict[str, float]:
+        """Columns of its own in the metrics."""
 
     def save(self) -> dict[str, Any]:
         """Its state between two updates, as tensors and plain data."""
@@ -293,6 +298,7 @@ class EmbeddedSource:
         """Prepare the arenas for a run of `steps` agent-steps, both roles together."""
         config.check()
         self._task, self._config, self._steps = task, config, steps
+        self.curriculum = Curriculum(task.variation.plan) if task.variation else None
         count = config.arenas // BLOCKS
         split = split_arenas(count, task.role, task.opponent, config.past, config.sparring)
         self.arenas = []
@@ -305,6 +311,7 @@ class EmbeddedSource:
                 seed=task.seed,
                 first_arena=block * count,
                 threads=1,
+                variation=task.variation,
             )
             arenas.reset()
             self.arenas.append(arenas)
@@ -331,7 +338,18 @@ class EmbeddedSource:
     def collect(self, trainer: Trainer) -> list[Rollout]:
         """Play the next rollout of every block of arenas."""
         list(trainer.workers.map(lambda block: self._play(block, trainer), range(BLOCKS)))
+        if self.curriculum is not None:
+            self._teach(self.curriculum, trainer.progress)
         return self.rollouts
+
+    def figures(self) -> dict[str, float]:
+        """The lesson, and the mean of every rule number that varies."""
+        if self._task.variation is None:
+            return {}
+        names = sorted(set().union(*self._task.variation.plan.samplers))
+        values = np.concatenate([arenas.values for arenas in self.arenas])
+        means = {f"parameter_{name}": float(values[name].mean()) for name in names}
+        return {"lesson": self.arenas[0].lesson} | means
 
     def publish(self, policies: list[Policy]) -> None:
         """The learners' own policies play."""
@@ -351,7 +369,8 @@ class EmbeddedSource:
 
     def save(self) -> dict[str, Any]:
         """The arenas, the running episodes in them, and against whom."""
-        return {
+        curriculum = {} if self.curriculum is None else {"curriculum": self.curriculum.save()}
+        return curriculum | {
             "past": [past.save() for past in self._past],
             "arenas": [_tensors(arenas.save()) for arenas in self.arenas],
             "tallies": [_tensors(rollout.episodes.save()) for rollout in self.rollouts],
@@ -365,6 +384,17 @@ class EmbeddedSource:
             rollout.episodes.restore(_arrays(state))
         for past, state in zip(self._past, saved.get("past", ()), strict=False):
             past.restore(state)
+        if self.curriculum is not None:
+            self.curriculum.restore(saved["curriculum"])
+
+    def _teach(self, curriculum: Curriculum, progress: float) -> None:
+        """Count the episodes that ended; those after a change of lesson do not count."""
+        curriculum.progress = progress
+        for win in (win for rollout in self.rollouts for win in rollout.episodes.wins):
+            if curriculum.add(0.0, {SUCCESS: win}):
+                for arenas in self.arenas:
+                    arenas.teach(curriculum.lesson)
+                return
 
     def _play(self, block: int, trainer: Trainer) -> None:
         opponents = [self._fixed] if self._fixed else trainer.opponents(self._past[block], block)

@@ -26,12 +26,15 @@ from estragon.tag.rules import (
     TAGGED,
     TERMS,
     TIMED_OUT,
+    VARIABLE,
     Rules,
     load_rules,
 )
 from estragon.tag.state import (
     AGENT,
     ARENA,
+    VARIED,
+    VARIED_CONSTANTS,
     Constants,
     PackedLayouts,
     constants_of,
@@ -39,10 +42,14 @@ from estragon.tag.state import (
     pack_layouts,
 )
 from estragon.tag.threefry import FACING, LAYOUT, SPAWN, uniform_pair
+from estragon.tag.variation import Variation
 from estragon.tag.vision import cast_fan, close_eyes, sees, write_head, write_rays
 
 SEEDS = 2**32
 FIRST_TRIES, SECOND_TRIES, FACING_TRIES = 16, 64, 32
+NOW, NEXT = 0, 1
+"""Of the episodes whose values an arena holds: a match restarts within a step, so the values of the
+next one must be there already."""
 
 
 class Game(NamedTuple):
@@ -55,6 +62,9 @@ class Game(NamedTuple):
     fan: np.ndarray
     seed: int
     first_seeker: int
+    varied: np.ndarray | None = None
+    """(arenas, 2) of VARIED: the episode that is played and the next one. None compiles kernels
+    that read `constants` alone."""
 
 
 class Results(NamedTuple):
@@ -95,6 +105,7 @@ class Arenas:
         first_arena: int = 0,
         first_seeker: int = 0,
         threads: int | None = None,
+        variation: Variation | None = None,
     ) -> None:
         """Prepare `count` arenas; call `reset` to begin.
 
@@ -106,6 +117,7 @@ class Arenas:
             first_arena: number of the first arena in the random streams.
             first_seeker: the agent that is "it" when an episode begins, 0 or 1.
             threads: threads to play on; None for all cores.
+            variation: rule numbers that differ from episode to episode, and all the layouts.
         """
         if not 1 <= count <= 2**20:
             raise UserError(f"arenas: expected 1 to {2**20}, got {count}")
@@ -113,7 +125,12 @@ class Arenas:
             raise UserError(f"first_seeker: expected 0 or 1, got {first_seeker}")
         self.rules = rules or load_rules()
         chosen = layout if layout is not None else self.rules.layout
+        if variation is not None:
+            chosen = variation.layouts
         self.layouts = load_layouts(chosen, self.rules) if isinstance(chosen, str) else list(chosen)
+        self.variation, self.lesson = variation, 0
+        self.lessons = np.zeros(count, dtype=np.int64)
+        """Those that the episodes of the last decision were drawn from."""
         if not self.layouts:
             raise UserError("layout: expected at least one")
         self.count = count
@@ -125,6 +142,7 @@ class Arenas:
             fan=fan_of(self.rules),
             seed=_checked_seed(seed),
             first_seeker=first_seeker,
+            varied=None if variation is None else np.zeros((count, 2), dtype=VARIED),
         )
         self.begun = False
         self.arenas = np.zeros(count, dtype=ARENA)
@@ -196,16 +214,43 @@ class Arenas:
             raise ValueError(
                 f"actions: expected shape {(self.count, AGENTS, ACTION_SIZE)}, got {actions.shape}"
             )
+        if self.values is not None:
+            self.lessons = self.values["lesson"].copy()
         self._run(_step_span, actions, self.results, self.game, restart)
+        if restart and self.variation is not None:
+            self._draw(np.flatnonzero(self.results.ends), 1)
         return self.results
+
+    def teach(self, lesson: int) -> None:
+        """Draw the values of the episodes to come from another lesson of the variation."""
+        self.lesson = lesson
+        self._draw(np.arange(self.count), 1)
+
+    @property
+    def values(self) -> np.ndarray | None:
+        """The values of the episodes that are played, (arenas,) of VARIED; None if none vary."""
+        return None if self.game.varied is None else self.game.varied[:, NOW]
+
+    @property
+    def rules_in_force(self) -> list[Rules]:
+        """By arena, the rules of the episode that is played."""
+        if self.values is None:
+            return [self.rules] * self.count
+        return [
+            self.rules.varied({name: float(row[name]) for name in VARIABLE}) for row in self.values
+        ]
 
     def save(self) -> dict[str, np.ndarray]:
         """The whole state, also in the middle of an episode, as plain arrays."""
-        return {
+        saved: dict[str, np.ndarray] = {
             "seed": np.array(self.game.seed, dtype=np.int64),
             "arenas": self.arenas.view(np.uint8).copy(),
             "agents": self.agents.view(np.uint8).copy(),
         }
+        if self.values is not None:
+            saved["values"] = self.values.copy().view(np.uint8)
+            saved["lesson"] = np.array(self.lesson, dtype=np.int64)
+        return saved
 
     def restore(self, saved: dict[str, np.ndarray]) -> np.ndarray:
         """Go on from what `save` gave, to the same bits; returns the observations."""
@@ -222,6 +267,9 @@ class Arenas:
             array[...] = saved[name]
         self.game = self.game._replace(seed=_checked_seed(int(saved["seed"])))
         self.begun = True
+        if self.values is not None:
+            self.values[...] = np.ascontiguousarray(saved["values"]).view(VARIED)
+            self.teach(int(saved["lesson"]))
         return self._observe()
 
     def _number(self, first_arena: int) -> None:
@@ -231,8 +279,20 @@ class Arenas:
 
     def _begin(self) -> np.ndarray:
         self.begun = True
+        self._draw(np.arange(self.count), 0)
         self._run(_spawn_span, self.game)
+        self._draw(np.arange(self.count), 1)
         return self._observe()
+
+    def _draw(self, arenas: np.ndarray, ahead: int) -> None:
+        """Draw the values of the episodes so many `ahead` of the current ones, as the next ones."""
+        if self.variation is None or self.game.varied is None:
+            return
+        numbers, episodes = self.arenas["number"][arenas], self.arenas["episode"][arenas] + ahead
+        for a, number, episode in zip(arenas, numbers.tolist(), episodes.tolist(), strict=True):
+            self.game.varied[a, NEXT] = self.variation.row(
+                self.rules, self.lesson, self.seed, number, episode
+            )
 
     def _observe(self) -> np.ndarray:
         self._run(_observe_span, self.observations, self.game)
@@ -297,25 +357,53 @@ def _step_span(
 
 
 @inlined
+def _constants(varied: Any, a: int, c: Constants) -> Constants:
+    """The rules in force in arena `a`."""
+    if varied is None:
+        return c
+    v = varied[a, NOW]
+    return Constants(
+        v.fall_per_tick,
+        v.half_fall_per_tick,
+        v.speed,
+        v.speed_change_per_tick,
+        v.jump_speed,
+        v.reach_square,
+        v.separation_square,
+        v.limit_ticks,
+        *c[VARIED_CONSTANTS:],  # type: ignore[arg-type]
+    )
+
+
+@inlined
+def _layout(varied: Any, arenas: Any, a: int, seed: int, layouts: int) -> int:
+    """The layout of the episode that begins in arena `a`; its values begin as well."""
+    if varied is not None:
+        varied[a, NOW] = varied[a, NEXT]
+        return int(varied[a, NOW].layout)
+    if layouts < 2:
+        return 0
+    share, _ = uniform_pair(seed, arenas[a].number, arenas[a].episode, LAYOUT, 0)
+    return int(share * layouts)
+
+
+@inlined
 def spawn(arenas: Any, agents: Any, a: int, game: Game) -> None:
     """Begin the current episode of arena `a`: a layout, two places apart, two facings."""
     arena = arenas[a]
-    layouts = game.packed.counts.shape[0]
-    arena.layout = 0
-    if layouts > 1:
-        share, _ = uniform_pair(game.seed, arena.number, arena.episode, LAYOUT, 0)
-        arena.layout = int(share * layouts)
+    arena.layout = _layout(game.varied, arenas, a, game.seed, game.packed.counts.shape[0])
+    c = _constants(game.varied, a, game.constants)
     arena.tick = 0
     arena.seeker = game.first_seeker
-    _place(arena, agents[a, 0], agents[a, 1], game)
+    _place(arena, agents[a, 0], agents[a, 1], c.separation_square, game)
     for i in range(2):
         agent = agents[a, i]
-        agent.y = game.constants.stop_floor
+        agent.y = c.stop_floor
         agent.velocity_x = agent.velocity_y = agent.velocity_z = 0.0
         agent.forward_x, agent.forward_z = 0.0, 1.0
         agent.seen_x = agent.seen_y = agent.seen_z = 0.0
         agent.seen_tick = -1
-        agent.immune_ticks = game.constants.head_start_ticks
+        agent.immune_ticks = c.head_start_ticks
         agent.it_ticks = 0
         agent.on_floor = 1
         for attempt in range(FACING_TRIES):
@@ -331,7 +419,7 @@ def spawn(arenas: Any, agents: Any, a: int, game: Game) -> None:
 
 
 @inlined
-def _place(arena: Any, one: Any, two: Any, game: Game) -> None:
+def _place(arena: Any, one: Any, two: Any, separation_square: float, game: Game) -> None:
     """Draw two free floor places at least the separation apart."""
     packed, layout, draw = game.packed, arena.layout, 0
     for _ in range(FIRST_TRIES):
@@ -343,7 +431,7 @@ def _place(arena: Any, one: Any, two: Any, game: Game) -> None:
             two.x, two.z = _draw_floor(arena, draw, game)
             draw += 1
             x, z = two.x - one.x, two.z - one.z
-            is_apart = x * x + z * z >= game.constants.separation_square
+            is_apart = x * x + z * z >= separation_square
             if is_apart and _is_free(two.x, two.z, packed, layout):
                 return
     one.x, one.z = packed.spawns[layout, 0, 0], packed.spawns[layout, 0, 1]
@@ -377,7 +465,7 @@ def decide(
         terms: (2, terms) float64, filled with the decision's rewards.
     """
     arena, one, two = arenas[a], agents[a, 0], agents[a, 1]
-    packed, w, c = game.packed, game.weights, game.constants
+    packed, w, c = game.packed, game.weights, _constants(game.varied, a, game.constants)
     layout, count = arena.layout, packed.counts[arena.layout]
     acted_as_seeker = arena.seeker
     command_one, command_two = command_of(actions[a, 0], c), command_of(actions[a, 1], c)
@@ -460,7 +548,7 @@ def observe(
         scratch: (4, rays) float64.
         observations: (arenas, 2, observation size) float32.
     """
-    arena, packed, c = arenas[a], game.packed, game.constants
+    arena, packed, c = arenas[a], game.packed, _constants(game.varied, a, game.constants)
     layout, count = arena.layout, packed.counts[arena.layout]
     for i in range(2):
         agent, other = agents[a, i], agents[a, 1 - i]

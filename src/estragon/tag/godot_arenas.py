@@ -1,5 +1,6 @@
 """Arenas of the tag game played by real Godot, with the methods of the embedded ones."""
 
+import json
 import struct
 import tempfile
 from collections.abc import Sequence
@@ -67,6 +68,15 @@ class GodotArenas(Lockstep):
         """Which agents are "it" now: (arenas, agents) bool."""
         is_seeker: np.ndarray = self._seekers[:, None] == np.arange(AGENTS)
         return is_seeker
+
+    def vary(self, rules: Sequence[Rules]) -> None:
+        """Play by these rules, one for each arena, from the next `reset` on.
+
+        They may differ from the others in `rules.VARIABLE` alone.
+        """
+        frame = b"V" + json.dumps(msgspec.to_builtins(rules)).encode()  # as in a rules file
+        if problem := self.exchange(frame, "the new rules")[1:]:
+            raise UserError(f"Godot: {problem.decode()}")
 
     def reset(self, *, first_arena: int = 0) -> np.ndarray:
         """Begin episode 0 of arenas number `first_arena` on; returns the observations."""

@@ -28,7 +28,8 @@ def compare_engines(
     """Play; returns a record per episode, and the positions in the first batch's last arena.
 
     That arena stands outermost; the positions are (2 engines, decisions, 2 agents, 3). Both engines
-    need the same rules, layouts, seed and count. `tell` is called with the episodes done so far.
+    need the same rules, layouts, seed and count; what varies in the embedded one, Godot is told.
+    `tell` is called with the episodes done so far.
     """
     records: list[dict[str, Any]] = []
     first_path = np.zeros((2, 0, 2, 3))
@@ -94,6 +95,8 @@ class _Batch:
         """One episode in every arena."""
         first = self.records[0]["episode"]
         ours_seen = self.embedded.reset(first_arena=first)
+        if self.embedded.variation is not None:
+            self.godot.vary(self.embedded.rules_in_force)
         theirs_seen = self.godot.reset(first_arena=first)
         for record, drawn in zip(self.records, self.embedded.arenas["layout"], strict=True):
             record["layout"] = self.embedded.layouts[drawn].name

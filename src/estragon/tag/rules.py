@@ -6,7 +6,7 @@ Weights and OBS below are derived from it, in Godot as well.
 
 import hashlib
 from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -36,6 +36,16 @@ NOBODY = -1
 Positive = Annotated[float, Meta(gt=0.0, le=1e6)]
 NotNegative = Annotated[float, Meta(ge=0.0, le=1e6)]
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
+VARIABLE: dict[str, tuple[str, float, float]] = {
+    "gravity_mps2": ("physics", 4.0, 20.0),
+    "speed_mps": ("agent", 2.0, 16.0),
+    "acceleration_mps2": ("agent", 5.0, 80.0),
+    "jump_speed_mps": ("agent", 0.0, 8.0),
+    "time_limit_sec": ("episode", 2.0, 60.0),
+    "tag_reach_m": ("episode", 0.0, 1.0),
+    "spawn_separation_m": ("episode", 0.0, 16.0),
+}
+"""Numbers that may differ from episode to episode: their section, least and most."""
 WeightBounds = tuple[float, float, float]
 """Of a reward weight: usual value, least, most."""
 
@@ -188,6 +198,24 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     def has_heading(self) -> bool:
         """Whether an observation says which way the agent faces; one of another game may not."""
         return any(field == "forward" for field, _ in self.observation.layout)
+
+    def variable(self) -> dict[str, float]:
+        """The numbers that may differ from episode to episode, as they usually are."""
+        return {
+            name: float(getattr(getattr(self, section), name))
+            for name, (section, _, _) in VARIABLE.items()
+        }
+
+    def varied(self, values: Mapping[str, float]) -> "Rules":
+        """The same, with other values of some of those numbers."""
+        sections: dict[str, dict[str, float]] = {}
+        for name, value in values.items():
+            sections.setdefault(VARIABLE[name][0], {})[name] = value
+        changed = {
+            section: msgspec.structs.replace(getattr(self, section), **numbers)
+            for section, numbers in sections.items()
+        }
+        return msgspec.structs.replace(self, **changed)
 
     def seen_by_another_game(self, size: int) -> "Rules":
         """The same, for observations of `size` numbers about which nothing else is known."""

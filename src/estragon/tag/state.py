@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from estragon.tag.layout import Layout, far_points
-from estragon.tag.rules import Rules
+from estragon.tag.rules import VARIABLE, Rules
 
 PLACES = ("x", "y", "z", "velocity_x", "velocity_y", "velocity_z", "forward_x", "forward_z")
 SEEN, COUNTERS = ("seen_x", "seen_y", "seen_z"), ("seen_tick", "immune_ticks", "it_ticks")
@@ -34,17 +34,23 @@ PI = 3.14159265358979
 
 
 class Constants(NamedTuple):
-    """The rules in force, as numbers. Lengths in m, times in s or ticks."""
+    """The rules in force, as numbers. Lengths in m, times in s or ticks.
 
-    tick_sec: float
+    The first ones, up to `limit_ticks`, may differ from episode to episode.
+    """
+
     fall_per_tick: float
     half_fall_per_tick: float
-    skin: float
-    size: float
-    half: float
     speed: float
     speed_change_per_tick: float
     jump_speed: float
+    reach_square: float
+    separation_square: float
+    limit_ticks: int
+    tick_sec: float
+    skin: float
+    size: float
+    half: float
     jump_threshold: float
     turn_cos: float
     turn_sin: float
@@ -59,13 +65,22 @@ class Constants(NamedTuple):
     cone_cos: float
     position_scale: float
     velocity_scale: float
-    reach_square: float
-    separation_square: float
-    limit_ticks: int
     decision_ticks: int
     immunity_ticks: int
     head_start_ticks: int
     tag_ends_episode: bool
+
+
+VARIED_CONSTANTS = Constants._fields.index("limit_ticks") + 1
+VARIED = np.dtype(
+    [
+        (name, np.int64 if name == "limit_ticks" else np.float64)
+        for name in Constants._fields[:VARIED_CONSTANTS]
+    ]
+    + [("layout", np.int64), ("lesson", np.int64)]
+    + [(name, np.float64) for name in VARIABLE]
+)
+"""What an episode with rule numbers of its own is played with; the numbers themselves come last."""
 
 
 class PackedLayouts(NamedTuple):
@@ -85,19 +100,14 @@ def constants_of(rules: Rules) -> Constants:
     half = rules.agent.size_m * 0.5
     turn = radians(rules.agent.turn_rate_deg_per_sec) * tick_sec
     cone = radians(rules.eyes.cone_deg) * 0.5
-    fall = rules.physics.gravity_mps2 * tick_sec
     wall_x, wall_z = rules.arena.width_m * 0.5, rules.arena.depth_m * 0.5
     skin = rules.physics.skin_m
     return Constants(
+        *varied_constants(rules),
         tick_sec=tick_sec,
-        fall_per_tick=fall,
-        half_fall_per_tick=fall * 0.5,
         skin=skin,
         size=rules.agent.size_m,
         half=half,
-        speed=rules.agent.speed_mps,
-        speed_change_per_tick=rules.agent.acceleration_mps2 * tick_sec,
-        jump_speed=rules.agent.jump_speed_mps,
         jump_threshold=rules.agent.jump_threshold,
         turn_cos=cosine(turn),
         turn_sin=sine(turn),
@@ -112,13 +122,28 @@ def constants_of(rules: Rules) -> Constants:
         cone_cos=cosine(cone),
         position_scale=rules.observation.position_scale_m,
         velocity_scale=rules.observation.velocity_scale_mps,
-        reach_square=rules.episode.tag_reach_m * rules.episode.tag_reach_m,
-        separation_square=rules.episode.spawn_separation_m * rules.episode.spawn_separation_m,
-        limit_ticks=rules.limit_ticks,
         decision_ticks=rules.episode.step_tick_interval,
         immunity_ticks=rules.immunity_ticks,
         head_start_ticks=rules.head_start_ticks,
         tag_ends_episode=rules.rule_set.tag_ends_episode,
+    )
+
+
+def varied_constants(
+    rules: Rules,
+) -> tuple[float, float, float, float, float, float, float, int]:
+    """The first ones of Constants."""
+    tick_sec = 1.0 / rules.physics.ticks_per_second
+    fall = rules.physics.gravity_mps2 * tick_sec
+    return (
+        fall,
+        fall * 0.5,
+        rules.agent.speed_mps,
+        rules.agent.acceleration_mps2 * tick_sec,
+        rules.agent.jump_speed_mps,
+        rules.episode.tag_reach_m * rules.episode.tag_reach_m,
+        rules.episode.spawn_separation_m * rules.episode.spawn_separation_m,
+        rules.limit_ticks,
     )
 
 

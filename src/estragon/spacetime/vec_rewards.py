@@ -1,5 +1,6 @@
 """Rewards of a `RewardCalculator` over the games' own, for Stable-Baselines3."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,13 @@ class NavigationRewards(VecEnvWrapper):
     """
 
     def __init__(
-        self, venv: VecEnv, calculator: RewardCalculator, tasks: list[str] | None = None
+        self, venv: VecEnv, calculator: RewardCalculator, tasks: Sequence[str] | None = None
     ) -> None:
         seen: Any = venv.observation_space
         parts = dict(seen.spaces) if isinstance(seen, spaces.Dict) else {}
         if OBS not in parts or parts[OBS].shape != (SIZE,):
             raise UserError(f"expected a scene whose agents observe {SIZE} numbers, got {seen}")
-        self._tasks = tasks or []
+        self._tasks = list(tasks or ())
         if self._tasks:
             parts[TASK] = spaces.Box(0.0, 1.0, (len(self._tasks),), np.float32)
         super().__init__(venv, spaces.Dict(parts))

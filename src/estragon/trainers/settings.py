@@ -86,7 +86,13 @@ class TrainerSettings:
     strict_import: bool = False
     """Reject a project with any import error; by default missing decoration is only a warning."""
     port: Annotated[int | None, optional("PORT")] = None
-    """Port to listen on; by default 11008 for the editor, otherwise any free port."""
+    """Port to listen on; by default 11008 for the editor, otherwise any free port. With --wire
+    http, port of the game's API: 8080 or any free port."""
+    wire: Literal["tcp", "http"] = "tcp"
+    """How to talk to the game: tcp, or http for scenes with the HTTP API of SpaceTime. Without
+    env_path, http needs the game's token in API_TOKEN."""
+    arguments: tyro.conf.Suppress[dict[str, Any] | None] = None
+    """Further `--key=value` arguments of the game."""
     inference: bool = False
     """Play the trained model for --timesteps instead of training."""
     parameters: Annotated[Path | None, optional("FILE")] = None
@@ -112,6 +118,8 @@ class TrainerSettings:
             "start_timeout_sec": self.start_timeout,
             "step_timeout_sec": self.step_timeout,
             "strict_import": self.strict_import,
+            "wire": self.wire,
+            "arguments": self.arguments or {},
         }
 
     def parameter_plan(self, *others: Any, rule: Rule | None = None) -> Plan | None:

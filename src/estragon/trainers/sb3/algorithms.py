@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.vec_transpose import VecTransposeImage
 
 from estragon.support.errors import UserError
-from estragon.trainers.sb3.settings import AlgorithmName, PolicyType, Sb3Hyperparameters
+from estragon.trainers.sb3.settings import Activation, AlgorithmName, PolicyType, Sb3Hyperparameters
 from estragon.trainers.spaces import describe, from_plain, has_images, is_image
 
 ANY = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)
@@ -36,6 +36,7 @@ PPO_DEFAULTS: dict[str, Any] = {
     "max_grad_norm": 0.5,
 }
 """The controller's own defaults; the other algorithms have those of their library."""
+ACTIVATIONS = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU, "elu": torch.nn.ELU}
 ACTION_NOISE = 0.1
 """Default standard deviation of the action noise."""
 
@@ -140,6 +141,7 @@ class ModelSpec(msgspec.Struct, frozen=True):
     action_space: dict[str, Any] = msgspec.field(name="does")
     counters: dict[str, int] = {}
     format: int = 1
+    activation: Activation | None = None
 
     @property
     def algorithm(self) -> Sb3Algorithm:
@@ -181,6 +183,8 @@ class ModelSpec(msgspec.Struct, frozen=True):
         found: dict[str, Any] = {**algorithm.defaults, **self.hyperparameters}
         found = {key: value for key, value in found.items() if key in algorithm.hyperparameters}
         policy: dict[str, Any] = {"net_arch": list(self.layers)}
+        if self.activation is not None:
+            policy["activation_fn"] = ACTIVATIONS[self.activation]
         if "lstm_hidden_size" in found:
             policy["lstm_hidden_size"] = found.pop("lstm_hidden_size")
         if self.policy_type != "cnn" and has_images(observations):

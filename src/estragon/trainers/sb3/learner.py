@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import DictReplayBuffer
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
 
@@ -186,6 +186,10 @@ class Sb3Adapter:
     normalizer: VecNormalize | None
     is_resumed: bool
     curriculum: RunCurriculum | None = None
+    callbacks: tuple[BaseCallback, ...] = ()
+    """Called after that of the run."""
+    checkpoint_path: Callable[[int], Path] | None = None
+    """From the number of steps, where a checkpoint is written; None: in the run directory."""
     counters: Counters = dataclasses.field(init=False)
     _latest_replay: Path | None = dataclasses.field(default=None, init=False)
 
@@ -208,6 +212,7 @@ class Sb3Adapter:
             algo=algorithm.name,
             policy_type=settings.policy_type,
             layers=settings.policy_layers,
+            activation=settings.activation,
             hyperparameters={key: given[key] for key in sorted(given) if key in known},
             linear_lr_schedule=settings.linear_lr_schedule,
             observation_space=to_plain(observations),
@@ -292,7 +297,7 @@ class Sb3Adapter:
         )
         try:
             with self._stoppable_updates(run):
-                self.learn(self.settings.timesteps, callback)
+                self.learn(self.settings.timesteps, CallbackList([callback, *self.callbacks]))
         except _StoppedError:
             callback.on_training_end()
         finally:
@@ -322,7 +327,9 @@ class Sb3Adapter:
         """Write a checkpoint; only the latest keeps its replay buffer, which is large."""
         steps = self.model.num_timesteps
         path = folder / "checkpoints" / f"rl_model_{steps}_steps.zip"
-        self._write(path)
+        if self.checkpoint_path is not None:
+            path = self.checkpoint_path(steps)
+        self.write(path)
         if self._latest_replay is not None:
             self._latest_replay.unlink(missing_ok=True)
         self._latest_replay = model_file.replay_path(path)
@@ -331,7 +338,7 @@ class Sb3Adapter:
     def save(self, folder: Path) -> Path:
         """Write the model, with its replay buffer beside it."""
         path = folder / "model.zip"
-        self._write(path)
+        self.write(path)
         return path
 
     def export(self, saved: Path) -> dict[str, str]:
@@ -339,7 +346,7 @@ class Sb3Adapter:
         written: dict[str, str] = {}
         if (path := self.settings.save_model_path) is not None:
             path = path if path.suffix else path.with_suffix(".zip")
-            self._write(path)
+            self.write(path)
             written["a copy"] = str(path)
         if self.settings.onnx_export_path is not None:
             written["onnx"] = str(self.export_onnx(self.settings.onnx_export_path))
@@ -353,7 +360,8 @@ class Sb3Adapter:
         export(self.model, self.algorithm.name, path, normalization=self.normalization)
         return path
 
-    def _write(self, path: Path) -> None:
+    def write(self, path: Path) -> None:
+        """Write the model to a file."""
         kept = None
         if self.curriculum is not None:
             kept = self.curriculum.save(parameter_feed(self.env).save())

@@ -29,6 +29,7 @@ from estragon.trainers.settings import (
 
 AlgorithmName = Literal["ppo", "a2c", "sac", "td3", "ddpg", "dqn", "recurrent_ppo", "maskable_ppo"]
 PolicyType = Literal["mlp", "cnn", "lstm"]
+Activation = Literal["tanh", "relu", "elu"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +95,8 @@ class Sb3Settings(TrainerSettings):
     recurrent."""
     policy_layers: tuple[int, ...] = (64, 64)
     """Units of each hidden layer."""
+    activation: Annotated[Activation | None, optional("NAME")] = None
+    """Activation function of the hidden layers: tanh, relu or elu; default: the algorithm's own."""
     timesteps: Annotated[int, Span(1)] = 1_000_000
     """Steps of all agents together; when resuming, this many more."""
     n_parallel: Annotated[int, PARALLEL] = 1

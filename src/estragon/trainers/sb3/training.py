@@ -1,13 +1,16 @@
 """`estragon train sb3`: start the games, create or load the model, then train it or let it play."""
 
 import contextlib
+import dataclasses
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sb3_contrib
 import stable_baselines3
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from estragon.envs.sb3_env import GodotVecEnv
 from estragon.support.parameters import Plan, Rule
@@ -27,11 +30,29 @@ from estragon.trainers.spaces import to_plain
 SEEDS = 2**31
 
 
-def train(settings: Sb3Settings, rule: Rule | None = None) -> int:
+@dataclasses.dataclass(frozen=True)
+class Additions:
+    """What a program adds to a run, besides the options."""
+
+    rule: Rule | None = None
+    """Decides which lesson of a curriculum is taught."""
+    wrap: Callable[[VecEnv], VecEnv] | None = None
+    """Put around the games, below the monitor that counts rewards."""
+    callbacks: Callable[[Sb3Adapter], Sequence[BaseCallback]] = lambda _: ()
+    """Further callbacks of the learner."""
+    checkpoint_path: Callable[[int], Path] | None = None
+    """From the number of steps, where a checkpoint is written."""
+
+
+def train(
+    settings: Sb3Settings, rule: Rule | None = None, additions: Additions | None = None
+) -> int:
     """Train; 0 finished or asked to stop, 1 failed, 130 interrupted.
 
     A rule decides which lesson of a curriculum is taught.
     """
+    added = additions or Additions(rule=rule)
+    rule = added.rule
     source = None
     if settings.resume_model_path is not None:
         source = ModelFile(settings.resume_model_path, settings.algo, trust=settings.trust)
@@ -46,7 +67,9 @@ def train(settings: Sb3Settings, rule: Rule | None = None) -> int:
     controller, name = Controller(), settings.experiment_name
     with (
         new_run_folder(settings.experiment_dir, name, controller) as folder,
-        contextlib.closing(open_games(settings, folder / GAME_LOGS, steps, plan)) as games,
+        contextlib.closing(
+            open_games(settings, folder / GAME_LOGS, steps, plan, added.wrap)
+        ) as games,
     ):
         if curriculum is not None:
             _begin_lesson(curriculum, games, source)
@@ -55,6 +78,8 @@ def train(settings: Sb3Settings, rule: Rule | None = None) -> int:
         else:
             learner = Sb3Adapter.resumed(settings, source, games)
         learner.curriculum = curriculum
+        learner.checkpoint_path = added.checkpoint_path
+        learner.callbacks = tuple(added.callbacks(learner))
         _print_start(learner, folder)
         if settings.demos is not None:
             sees: Any = games.observation_space
@@ -136,18 +161,25 @@ def ended_episodes(dones: np.ndarray, infos: list[dict[str, Any]]) -> list[Ended
 
 
 def open_games(
-    settings: Sb3Settings, logs: Path | None, steps_before: int = 0, plan: Plan | None = None
+    settings: Sb3Settings,
+    logs: Path | None,
+    steps_before: int = 0,
+    plan: Plan | None = None,
+    wrap: Callable[[VecEnv], VecEnv] | None = None,
 ) -> VecMonitor:
     """Start the games; a resumed run plays other episodes than before."""
-    return VecMonitor(
-        GodotVecEnv(
-            **settings.game_options(),
-            n_parallel=settings.n_parallel,
-            seed=(settings.seed + steps_before) % SEEDS,
-            log_folder=logs,
-            parameters=plan,
-        )
+    games = GodotVecEnv(
+        **settings.game_options(),
+        n_parallel=settings.n_parallel,
+        seed=(settings.seed + steps_before) % SEEDS,
+        log_folder=logs,
+        parameters=plan,
     )
+    try:
+        return VecMonitor(wrap(games) if wrap else games)
+    except BaseException:
+        games.close()
+        raise
 
 
 def _curriculum(

@@ -1,0 +1,152 @@
+"""VR navigation with Stable-Baselines3: a configuration of `spacetime` as a run of the trainer."""
+
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+
+from estragon.godot.user_data import resolve
+from estragon.spacetime.config import RLConfig
+from estragon.spacetime.rewards import RewardCalculator
+from estragon.spacetime.vec_rewards import NavigationRewards
+from estragon.support import paths
+from estragon.support.errors import UserError
+from estragon.support.parameters import Plan
+from estragon.trainers.metrics import Episodes
+from estragon.trainers.sb3.evaluating import EvaluationCallback, play_episodes
+from estragon.trainers.sb3.learner import Sb3Adapter
+from estragon.trainers.sb3.model_file import ModelFile
+from estragon.trainers.sb3.scene_callbacks import PerformanceMetricsCallback, SceneReloadCallback
+from estragon.trainers.sb3.settings import Sb3Hyperparameters, Sb3Settings
+from estragon.trainers.sb3.training import Additions, open_games
+from estragon.trainers.sb3.training import train as train_sb3
+from estragon.trainers.settings import note
+
+HELD_OUT_SEED = 1_000_000_007
+"""Added to the seed for episodes that are never trained on."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Navigation:
+    """A configuration with what it does not say."""
+
+    config: RLConfig
+    calculator: type[RewardCalculator] = RewardCalculator
+    """The rewards; subclass `RewardCalculator` for other ones."""
+    launch: bool = True
+    """Start the games; else one that runs is used, over HTTP with the token in API_TOKEN."""
+    window: bool = False
+    """Show the games."""
+
+    @property
+    def output(self) -> Path:
+        """The real folder of `training.output_dir`."""
+        return resolve(self.config.training.output_dir)
+
+    def train(self, resume: Path | None = None, onnx: Path | None = None) -> int:
+        """Train; 0 finished or asked to stop, 1 failed, 130 interrupted.
+
+        Args:
+            resume: a checkpoint to continue from.
+            onnx: where to write the final policy for games.
+        """
+        training = self.config.training
+        settings = dataclasses.replace(self._settings(), onnx_export_path=onnx)
+        if resume is not None:
+            path = resolve(resume)
+            left = training.total_timesteps - ModelFile(path).steps
+            if left <= 0:
+                raise UserError(
+                    f"{path} has all {training.total_timesteps:,} steps; --timesteps asks for more"
+                )
+            settings = dataclasses.replace(settings, resume_model_path=path, timesteps=left)
+        note(f"checkpoints, best_models and logs are in {self.output}")
+        additions = Additions(
+            wrap=self._wrap,
+            callbacks=self._callbacks,
+            checkpoint_path=lambda steps: (
+                self.output / "checkpoints" / f"vr_nav_model_{steps}_steps.zip"
+            ),
+        )
+        return train_sb3(settings, additions=additions)
+
+    def evaluate(self, model: Path, episodes: int) -> Episodes:
+        """Let a model play held-out episodes over the full range, deterministically."""
+        source = ModelFile(resolve(model))
+        settings = dataclasses.replace(self._settings(), inference=True, normalize=False)
+        with contextlib.closing(self._open_held_out()) as games:
+            learner = Sb3Adapter.resumed(settings, source, games)
+            if learner.normalizer is not None:
+                learner.normalizer.training = False
+            games.seed(self._held_out_seed)
+            return play_episodes(learner.model, learner.env, episodes)
+
+    @property
+    def _held_out_seed(self) -> int:
+        return self.config.training.seed + HELD_OUT_SEED
+
+    def _settings(self) -> Sb3Settings:
+        config = self.config
+        config.check()
+        network, environment, training = config.network, config.environment, config.training
+        has_memory = network.policy == "MlpLstmPolicy"
+        return Sb3Settings(
+            env_path=str(paths.godot_project()) if self.launch else None,
+            scene=environment.scene_path if self.launch else None,
+            viz=self.window,
+            wire="http" if environment.wire == "http" or not self.launch else "tcp",
+            port=environment.port if environment.wire == "http" or not self.launch else None,
+            arguments={
+                "parameter.rigs": config.rigs,
+                "parameter.actions": config.actions.type,
+                "parameter.task": environment.tasks[0],
+            },
+            inline_parameters=config.parameters(),
+            policy_type="lstm" if has_memory else "mlp",
+            policy_layers=tuple(network.net_arch),
+            activation=network.activation_fn,
+            timesteps=training.total_timesteps,
+            n_parallel=training.num_workers,
+            experiment_dir=self.output / "logs",
+            experiment_name="PPO",
+            seed=training.seed,
+            save_checkpoint_frequency=training.save_freq,
+            normalize=config.observations.normalize,
+            hyperparameters=Sb3Hyperparameters(**dataclasses.asdict(config.ppo)),
+        )
+
+    def _wrap(self, games: VecEnv) -> VecEnv:
+        config = self.config
+        tasks = list(config.environment.tasks) if config.observations.task_id else None
+        return NavigationRewards(games, self.calculator(config.rewards, config.actions), tasks)
+
+    def _callbacks(self, learner: Sb3Adapter) -> Sequence[BaseCallback]:
+        training = self.config.training
+        callbacks: list[BaseCallback] = [PerformanceMetricsCallback()]
+        if training.eval_freq:
+            callbacks.append(
+                EvaluationCallback(
+                    learner,
+                    self._open_held_out if self.launch else None,
+                    self.output / "best_models" / "best_model.zip",
+                    every=training.eval_freq,
+                    episodes=training.eval_episodes,
+                    seed=self._held_out_seed,
+                )
+            )
+        if training.scene_reload_freq:
+            callbacks.append(SceneReloadCallback(training.scene_reload_freq))
+        return callbacks
+
+    def _open_held_out(self) -> VecMonitor:
+        """One more game, with the same rigs."""
+        changes: dict[str, Any] = {"n_parallel": 1, "seed": self._held_out_seed % 2**31}
+        if self.launch:
+            changes["port"] = None
+        settings = dataclasses.replace(self._settings(), **changes)
+        plan = Plan.parse(self.config.parameters(full_range=True))
+        return open_games(settings, None, plan=plan, wrap=self._wrap)

@@ -42,6 +42,12 @@ def counter(godot: Path) -> Path:
     return staged("counter")
 
 
+@pytest.fixture(scope="session")
+def dials(godot: Path) -> Path:
+    """The game of the addon's tests that has parameters, with the addon in it."""
+    return staged("dials")
+
+
 @pytest.fixture
 def one_torch_thread() -> Iterator[None]:
     """Threads of torch only wait for each other where layers are small."""

@@ -223,3 +223,46 @@ def test_without_the_option_nothing_is_sent(new_game: Path) -> None:
         env.reset()
         assert env.parameter_feed is None
         assert env.reset_infos[0].keys() == {"seed"}
+
+
+DIALS = {"parameters": {"speed": {"uniform": [1, 9]}, "wind": {"normal": [0, 1]}}}
+
+
+@pytest.mark.parametrize("encoding", ["binary1", "json"])
+def test_real_godot(dials: Path, encoding: str) -> None:
+    """What the game says of its episodes is what it reads; a killed game goes on with the rest."""
+    options: dict[str, Any] = {"encoding": encoding, "arguments": {"agents": 2, "order": "at_once"}}
+    with closing(GodotVecEnv(dials, key="obs", parameters=DIALS, seed=6, **options)) as env:
+        env.reset()
+        playing = [info["parameters"] for info in env.reset_infos]
+        plan = Plan.parse(DIALS)
+        assert [each["speed"] for each in playing] == [
+            float(f"{plan.draw(0, 6, number)['speed']:.12g}") for number in range(2)
+        ]
+        ends = 0
+        for step in range(30):
+            if step == 15:
+                os.kill(pids(env)[0], signal.SIGKILL)
+            seen, _, dones, infos = env.step(np.zeros((2, 1), np.float32))
+            for slot in np.flatnonzero(dones).tolist():
+                assert infos[slot]["parameters"] == playing[slot]
+                playing[slot] = env.reset_infos[slot]["parameters"]
+                ends += 1
+            speeds = np.array([each["speed"] for each in playing], np.float32)
+            np.testing.assert_array_equal(np.asarray(seen)[:, 1], speeds)
+        assert env.restarts == 1
+        assert ends > 15
+        assert feed_of(env).next_number == 2 + ends + 2
+
+
+def test_a_parameter_may_be_read_without_being_declared(dials: Path) -> None:
+    plan = {"parameters": {"unsaid": 4, "speed": 9}}
+    with closing(GodotVecEnv(dials, key="obs", parameters=plan, seed=6)) as env:
+        env.reset()
+        assert env.reset_infos[0]["parameters"] == {"unsaid": 4.0, "speed": 9.0}
+        assert [spec.name for spec in feed_of(env).declared][-1] == "unsaid"
+    for value, match in (("fast", "speed: expected a number"), (10, "expected 1 to 9, got 10")):
+        with pytest.raises(UserError, match=match):
+            GodotVecEnv(dials, key="obs", parameters={"parameters": {"speed": value}})
+    with pytest.raises(UserError, match="fog: the game has no such parameter; it has map, speed"):
+        GodotVecEnv(dials, key="obs", parameters={"parameters": {"fog": 1}})

@@ -51,6 +51,18 @@ def test_a_new_game(new_game: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         assert abs(found["game_memory_growth_mb"]) < 32
 
 
+def test_parameters(new_game: Path, dials: Path, tmp_path: Path, capsys: Any) -> None:
+    found = report_of(dials, tmp_path, "--seconds", "0.3")
+    assert [each["name"] for each in found["parameters"]] == ["speed", "wind", "map", "unsaid"]
+    ranges = {"low": 1.0, "high": 9.0, "unit": "m/s", "choices": []}
+    assert found["parameters"][0] == {"name": "speed", "default": 2.0} | ranges
+    shown = capsys.readouterr().out
+    assert "parameter   speed = 2 m/s (1 to 9)\nparameter   wind = 0\n" in shown
+    assert "parameter   map = small (small, large)\nparameter   unsaid = 3\n" in shown
+    assert report_of(new_game, tmp_path, "--seconds", "0.3")["parameters"] == []
+    assert "parameter " not in capsys.readouterr().out
+
+
 def test_an_old_game(old_game: Path, tmp_path: Path) -> None:
     found = report_of(old_game, tmp_path, "--seconds", "0.3")
     assert found["encoding"] == "json"

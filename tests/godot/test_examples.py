@@ -1,11 +1,13 @@
 """The example games over the wire: what they offer, and that a seed decides everything."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from estragon.envs.sb3_env import GodotVecEnv
 from estragon.godot.project import import_project
 from estragon.support import paths
 from tests.godot.addon.peer import Peer, Row, playing
@@ -49,6 +51,33 @@ def test_what_a_game_offers(
     assert info["n_agents"] == 16
     assert info["observation_space"][0] == {"obs": {"size": [size], "space": "box"}}
     assert info["action_space"] == [actions] * 16
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_lessons_fit_the_game(name: str, project: Path) -> None:
+    scene = SCENES[name]
+    lessons = project / "examples" / name / "parameters.yaml"
+    options: dict[str, Any] = {"scene": scene, "parameters": lessons, "arguments": {"copies": 8}}
+    with closing(GodotVecEnv(project, key="obs", seed=1, **options)) as env:
+        feed = env.parameter_feed
+        assert feed is not None
+        successes = []
+        for lesson in range(len(feed.plan.lessons)):
+            feed.set_lesson(lesson)
+            env.reset()
+            wanted = set(feed.plan.samplers[lesson])
+            assert all(set(info["parameters"]) == wanted for info in env.reset_infos)
+            ended = []
+            for _ in range(150):
+                moves = np.array([env.action_space.sample() for _ in range(8)])
+                *_, dones, infos = env.step(moves)
+                ended += [infos[slot]["success"] for slot in np.flatnonzero(dones)]
+            assert set(map(type, ended)) == {bool}
+            successes.append(sum(ended) / len(ended))
+        print(name, successes)
+        if name == "marble":  # nothing is rewarded on the way: the first lesson must come by chance
+            assert successes[0] > 0.2
+            assert successes[-1] < 0.1
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -286,7 +286,7 @@ func _describe() -> Dictionary:
 	told.erase("encoding")
 	told["scene"] = _sync.get_tree().current_scene.scene_file_path
 	told["action_repeat"] = _sync.action_repeat
-	told["ticks_per_second"] = Engine.physics_ticks_per_second
+	told["ticks_per_second"] = roundi(Engine.physics_ticks_per_second / Engine.time_scale)
 	told["parameters"] = RLAddon.ParameterStore.all()
 	return told
 

@@ -43,7 +43,7 @@ func status(connection: HttpConnection) -> void:
 		"engine": Engine.get_version_info()["string"],
 		"environment": _api.whitelist.environment,
 		"uptime_sec": Time.get_ticks_msec() / 1000.0,
-		"ticks_per_second": Engine.physics_ticks_per_second,
+		"ticks_per_second": roundi(Engine.physics_ticks_per_second / Engine.time_scale),
 		"headset": VRRig.has_headset(),
 		"trainer": "http" if _api.trainer else "none",
 	}

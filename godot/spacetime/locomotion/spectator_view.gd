@@ -64,7 +64,8 @@ func _set_view(to: SpectatorView.View) -> void:
 
 func _move_camera(delta: float) -> void:
 	if view == View.ABOVE:
-		_camera.position = _arena.position + ABOVE
+		var is_small: bool = _arena.task in ["maze", "course"]
+		_camera.position = _arena.position + ABOVE * (0.55 if is_small else 1.0)
 		_camera.look_at(_arena.position)
 	elif view == View.BEHIND:
 		var rig: VRRig = _arena.rig

@@ -13,6 +13,8 @@ FRAMES = [
     b'{"type":"handshake","major_version":"0","minor_version":"7","encodings":["binary1"]}',
     b'{"type":"env_info"}',
     b'{"type":"reset","seed":7}',
+    b'{"type":"reset","parameters":[{"speed":2.5,"map":"large"}]}',
+    b'{"type":"parameters","agents":{"0":{"speed":2.5,"map":"large"}}}',
     b'{"type":"call","method":"tell_age"}',
     b'{"type":"action","action":[{"push":[0.5,0.25],"choice":1}]}',
     struct.pack("<BxxxI3f", 0x41, 1, 0.5, 0.25, 1.0),

@@ -148,3 +148,23 @@ def test_only_documented_classes_are_global() -> None:
         for name in pattern.findall(script.read_text())
     }
     assert found == DOCUMENTED
+
+
+def test_the_addon_does_without_the_names_of_parameters(tmp_path: Path, godot: Path) -> None:
+    """Of two classes of a name Godot loads one: whichever it is, the agents play."""
+    project = copy_game("counter", tmp_path / "game")
+    places = {"RLParameters": "aaa", "RLParameter": ".", "RLParameterSet": "zzz"}
+    for name, place in places.items():
+        (project / place).mkdir(exist_ok=True)
+        script = project / place / f"{name.lower()}.gd"
+        script.write_text(f"class_name {name}\nextends Node\n")
+    for encodings in ((), ("binary1",)):
+        log = tmp_path / f"log{len(encodings)}"
+        with playing(kept_project("own names", project), log) as peer:
+            assert peer.greet(*encodings)["n_agents"] == 1
+            if encodings:
+                peer.reset()
+                assert peer.step(0.0, 0.0, 1.0)[0].reward == 4.0
+            else:
+                peer.old_reset()
+                assert peer.old_step([{"push": [0, 0], "choice": 1}])["reward"] == [4]

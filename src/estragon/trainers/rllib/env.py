@@ -171,6 +171,11 @@ class GameRunner(MultiAgentEnvRunner):
         """What draws the game's parameters; None without parameters, or without a game."""
         return None if self.env is None else self.env.envs[0].unwrapped.parameter_feed
 
+    @property
+    def _number(self) -> int:
+        """From 1; 0 of the only one, in the trainer's process."""
+        return self.worker_index or 0
+
     def set_lesson(self, lesson: int) -> None:
         """Teach a lesson from the next episodes on."""
         if self._feed is not None:
@@ -178,8 +183,8 @@ class GameRunner(MultiAgentEnvRunner):
 
     def continue_lesson(self, lesson: int, feeds: Mapping[int, Mapping[str, Any]]) -> None:
         """Before the first episode: teach a lesson with the draws after those of `feeds`."""
-        if self._feed is not None and self.worker_index in feeds:
-            self._feed.restore(feeds[self.worker_index])
+        if self._feed is not None and self._number in feeds:
+            self._feed.restore(feeds[self._number])
         self.set_lesson(lesson)
 
     def _sample(
@@ -209,7 +214,7 @@ class GameRunner(MultiAgentEnvRunner):
             collected += self._cut()
         self._log_steps(steps)
         if self._feed is not None:
-            line = json.dumps([self.worker_index, self._feed.save()])
+            line = json.dumps([self._number, self._feed.save()])
             self.metrics.log_value(FEEDS, line, reduce="item_series")
         return [episode.to_numpy() for episode in collected]
 
@@ -333,8 +338,7 @@ class GameRunner(MultiAgentEnvRunner):
 
 def ended_of(result: Mapping[str, Any]) -> list[tuple[str, float, int, dict[str, Any], int]]:
     """Policy, reward, length, last info and lesson of the episodes that ended in an iteration."""
-    lines: Any = result.get("env_runners", {}).get(ENDED)
-    return [tuple(json.loads(line)) for line in lines] if isinstance(lines, list) else []
+    return [tuple(json.loads(line)) for line in _lines(result, ENDED)]
 
 
 def episodes_of(result: Mapping[str, Any]) -> dict[str, Episodes]:
@@ -347,8 +351,15 @@ def episodes_of(result: Mapping[str, Any]) -> dict[str, Episodes]:
 
 def feeds_of(result: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
     """By number of the env runner, the state of its draws at the end of an iteration."""
-    lines: Any = result.get("env_runners", {}).get(FEEDS)
-    return dict(json.loads(line) for line in lines) if isinstance(lines, list) else {}
+    return dict(json.loads(line) for line in _lines(result, FEEDS))
+
+
+def _lines(result: Mapping[str, Any], key: str) -> list[str]:
+    """The items of a series; RLlib reports a single one without its list."""
+    found: Any = result.get("env_runners", {}).get(key)
+    if isinstance(found, str):
+        return [found]
+    return found if isinstance(found, list) else []
 
 
 def steps_of(result: Mapping[str, Any]) -> tuple[int, int]:

@@ -13,6 +13,9 @@ const HEAD_HEIGHT_M: float = 1.7
 const RADIUS_M: float = 0.3
 ## Contacts steeper than this are walls.
 const WALL_NORMAL_Y: float = 0.7
+## A rig that pushes against a wall loses contact now and then: only a longer pause makes the next
+## contact another collision.
+const FREE_TICKS: int = 18
 const STRIDE_M: float = 1.4
 const HEAD_BOB_M: float = 0.02
 const ARM_SWING_M: float = 0.12
@@ -46,7 +49,8 @@ var _dash: Vector3 = Vector3.ZERO
 var _dash_ticks: int = 0
 ## The yaw; reading it back from the basis would lose bits.
 var _yaw: float = 0.0
-var _was_touching: bool = false
+## Ticks since it last touched a wall.
+var _free_ticks: int = FREE_TICKS
 
 @onready var origin: XROrigin3D = $XROrigin3D
 @onready var camera: XRCamera3D = $XROrigin3D/XRCamera3D
@@ -74,7 +78,7 @@ func place(at: Vector3, yaw: float) -> void:
 	_dash = Vector3.ZERO
 	_dash_ticks = 0
 	is_touching = false
-	_was_touching = false
+	_free_ticks = FREE_TICKS
 	comfort.clear()
 	pose()
 
@@ -97,7 +101,7 @@ func tick(delta: float) -> void:
 	if move_and_slide():
 		_note_contacts()
 	walked_m += flat.length() * delta
-	_was_touching = is_touching
+	_free_ticks = 0 if is_touching else _free_ticks + 1
 	if _dash and not _dash_ticks:
 		_dash = Vector3.ZERO
 		velocity = Vector3(0.0, velocity.y, 0.0)
@@ -162,6 +166,6 @@ func _note_contacts() -> void:
 		var normal: Vector3 = get_slide_collision(i).get_normal()
 		if absf(normal.y) < WALL_NORMAL_Y:
 			is_touching = true
-			if not _was_touching:
-				_was_touching = true
+			if _free_ticks >= FREE_TICKS:
+				_free_ticks = 0
 				hit.emit(normal)

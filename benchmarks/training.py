@@ -36,6 +36,8 @@ finally:
     sys.path.pop(0)
 
 CONFIG = PPOConfig()
+FORMER = replace(CONFIG, epochs=2, past=0.3, sparring=0.3)
+"""The recipe until November 2026, but for its waiting winner."""
 AGENTS, REPEAT = 2, load_rules().episode.step_tick_interval
 GROWTH = (256, 1024, 4096)
 ROUNDS = 5
@@ -117,6 +119,7 @@ def _growth(setup: Setup, seconds: float) -> list[Figure]:
 def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
     """Seconds of training until the seeker and the hider beat the bots that play against them."""
     ours = _learn(setup, "ours", CONFIG, cap_sec)
+    former = _learn(setup, "ours, former recipe", FORMER, cap_sec)
     bots_only = _learn(setup, "ours, bots only", replace(CONFIG, past=0.0, sparring=1.0), cap_sec)
     threads = setup.sb3_threads
     with_ours = _learn_with_sb3(
@@ -135,6 +138,7 @@ def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
     with_ours_note = "SB3's trainer with our config, network, frame and moves; the same opponents"
     shown = {
         "seconds_to_strength": (ours, f"{goal}; {league_note}"),
+        "seconds_to_strength_former": (former, "the former recipe: two epochs, fewer past selves"),
         "seconds_to_strength_bots_only": (bots_only, bots_note),
         "sb3_tuned_seconds_to_strength": (tuned, tuned_note),
         "sb3_with_ours_seconds_to_strength": (with_ours, with_ours_note),
@@ -143,6 +147,8 @@ def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
         _figure(name, learned.seconds, "s", f"{_told(learned)}; {note}")
         for name, (learned, note) in shown.items()
     ]
+    spared = ours.seconds / former.seconds
+    figures.append(_figure("seconds_to_strength_over_former", spared, "×", _doubt(ours, former)))
     for name, sb3 in (("sb3_tuned", tuned), ("sb3_with_ours", with_ours)):
         for suffix, mine in (("", ours), ("_bots_only", bots_only)):
             times = sb3.seconds / mine.seconds
@@ -184,13 +190,13 @@ def _told(learned: Learned) -> str:
     return learned.shares if learned.reached else f"not reached: {learned.shares}"
 
 
-def _doubt(ours: Learned, sb3: Learned) -> str:
+def _doubt(ours: Learned, other: Learned) -> str:
     """What a ratio is worth when somebody did not get there."""
-    if ours.reached and sb3.reached:
+    if ours.reached and other.reached:
         return "one run each"
     if ours.reached:
-        return "at least: SB3 did not get there"
-    return "at most: ours did not get there" if sb3.reached else "neither got there"
+        return "at least: the other did not get there"
+    return "at most: ours did not get there" if other.reached else "neither got there"
 
 
 def _memory(setup: Setup) -> list[Figure]:

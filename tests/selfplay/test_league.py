@@ -187,6 +187,8 @@ def test_a_past_self_stays_for_a_while() -> None:
         rng = np.random.default_rng(number)
         pairs = own.players(league, rng, rng)
         assert len(pairs) == PAST_AT_ONCE
+        sampled = [pair.seeker.arrays is not None for pair in pairs]  # type: ignore[union-attr]
+        assert sampled == [True, False] * (PAST_AT_ONCE // 2)
         seen.append([float(pair.seeker.policy.mean[0]) for pair in pairs])  # type: ignore[union-attr]
     changes = (np.diff(np.array(seen), axis=0) != 0).sum(axis=0)
     assert (changes >= 2).all()

@@ -54,7 +54,7 @@ class PPOConfig:
     """Number of arenas."""
     horizon: int = 16
     """Rollout length: decisions per arena between updates."""
-    epochs: int = 2
+    epochs: int = 1
     """Passes over the rollout buffer per update."""
     minibatch: int = 1792
     """Approximate number of agent-steps per minibatch."""

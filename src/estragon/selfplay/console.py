@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -17,7 +17,7 @@ from estragon.selfplay.league import USUAL_BOTS
 from estragon.selfplay.session import Session
 from estragon.selfplay.trainer import Update
 from estragon.tag.matches import wilson_interval
-from estragon.tag.rules import ROLES
+from estragon.tag.rules import ROLES, Role
 
 PLAIN_EVERY_SEC = 10.0
 RECENT = 20
@@ -162,8 +162,11 @@ def print_results(
     )
     console.print(strength_table(session))
     console.print()
-    for name, score in session.scores[-1].items():
+    stages = session.evaluator.stages
+    kept = {role: stages.index(stage) for role, stage in session.kept_stages().items()}
+    for name in session.scores[-1]:
         role, opponent = name.split("_vs_")
+        score = session.scores[kept.get(cast("Role", role), -1)][name]
         low, high = wilson_interval(score.win_rate, score.matches)
         drawn = score.sampled_win_rate
         console.print(
@@ -172,10 +175,17 @@ def print_results(
         )
     if cross_play := session.evaluator.cross_play():
         rate, sampled = cross_play["seeker_win_rate"], cross_play["sampled_seeker_win_rate"]
+        one, two = (kept.get(role, -1) for role in ROLES)
         console.print(
-            f"  trained against trained: the seeker wins {rate[-1][-1]:.1%}"
-            + (f", sampled {sampled[-1][-1]:.1%}" if sampled else "")
+            f"  trained against trained: the seeker wins {rate[one][two]:.1%}"
+            + (f", sampled {sampled[one][two]:.1%}" if sampled else "")
         )
+    for role, number in kept.items():
+        if stages[number] is not stages[-1]:
+            console.print(
+                f"  policy_{role} is the one of {stages[number].name}: it beats the later stages "
+                "more often than the last one"
+            )
     for response in responses:
         console.print(f"  {response.describe()}")
     run = session.folder

@@ -95,6 +95,7 @@ class StageEvaluator:
     matches: int = MATCHES
     modes: tuple[str, ...] = MODES
     """With argmax alone there is no panel either: for runs whose games wait meanwhile."""
+    seed: int = EVALUATION_SEED
     stages: list[Stage] = field(default_factory=list)
     _played: dict[Pairing, tuple[float, int]] = field(default_factory=dict)
     """The seeker's wins, and matches."""
@@ -155,6 +156,31 @@ class StageEvaluator:
             "elo": {"seeker": seeker_elo, "hider": hider_elo},
         }
 
+    def strongest(self) -> dict[Role, Stage]:
+        """By role, the stage to keep: of the later half, the best against the later half.
+
+        That is the last one, unless another wins more by more than chance.
+        """
+        results, last = self._cross_play(), self.stages[-1]
+        later = [stage for stage in self.stages if 2 * stage.agent_steps >= last.agent_steps]
+        noise = math.sqrt(0.5 / (self.matches * len(later) * len(self.modes)))
+        kept: dict[Role, Stage] = {}
+        for role in ROLES:
+
+            def strength(stage: Stage, role: Role = role) -> float:
+                pairs = [(stage.name, other.name) for other in later]
+                found = [
+                    results[Pairing(*(pair if role == "seeker" else pair[::-1]), mode)]
+                    for pair in pairs
+                    for mode in self.modes
+                ]
+                mean = float(np.mean(found))
+                return mean if role == "seeker" else 1.0 - mean
+
+            best = max(later, key=strength)
+            kept[role] = best if strength(best) > strength(last) + noise else last
+        return kept
+
     def save(self) -> list[list[Any]]:
         """Every result, as plain data."""
         return [[*pairing, *result] for pairing, result in self._played.items()]
@@ -198,7 +224,7 @@ class StageEvaluator:
                         matches,
                         rules=self.rules,
                         layouts=self.layouts,
-                        seed=EVALUATION_SEED,
+                        seed=self.seed,
                     ),
                     pairs,
                 )

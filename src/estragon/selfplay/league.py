@@ -181,7 +181,9 @@ class PastSelves:
     def players(
         self, league: League, draw: np.random.Generator, act: np.random.Generator
     ) -> list[OpponentPair]:
-        """The opponents of the next rollout.
+        """The opponents of the next rollout; every second one takes its likeliest actions.
+
+        Without those, a learner would never meet the policies as they are judged and shown.
 
         Args:
             league: where they are from.
@@ -195,7 +197,8 @@ class PastSelves:
                     policy.load_state_dict(weights)
         self._rounds += 1
         return [
-            OpponentPair(*(PolicyPlayer(policy, act) for policy in pair)) for pair in self._policies
+            OpponentPair(*(PolicyPlayer(policy, None if number % 2 else act) for policy in pair))
+            for number, pair in enumerate(self._policies)
         ]
 
     def save(self) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from estragon.selfplay.evaluation import (
     MODES,
     PAIRINGS,
     PANEL,
+    SAMPLED,
     BestResponse,
     Score,
     Stage,
@@ -223,9 +224,20 @@ class Session:
         )
         self._saved_at = time.monotonic()
 
+    def kept_stages(self) -> dict[Role, Stage]:
+        """By role, the stage whose policy a finished run keeps; empty where that is the last."""
+        if not self.trainer.done or len(self.trainer.learning) < len(ROLES):
+            return {}
+        return self.evaluator.strongest() if SAMPLED in self.evaluator.modes else {}
+
+    def policies(self) -> dict[Role, FrozenPolicy]:
+        """As they are now; of a finished run, those it keeps."""
+        kept = {role: stage.policies[role] for role, stage in self.kept_stages().items()}
+        return self.trainer.freeze() | kept
+
     def save_policies(self) -> None:
-        """Write the policies as they are now to the output directory."""
-        policies = self.trainer.freeze()
+        """Write the policies to the output directory."""
+        policies = self.policies()
         _save_both(self.folder.policy("policy"), policies, self.task.rules)
         for role, policy in policies.items():
             _save_both(self.folder.policy(f"policy_{role}"), {role: policy}, self.task.rules)
@@ -267,7 +279,7 @@ class Session:
         """
         responses = []
         if probe_steps and self.task.rules.rule_set.tag_ends_episode:
-            policies = self.trainer.freeze()
+            policies = self.policies()
             for role in policies:
                 progress.step(f"best response to the {role}", f"{probe_steps:,} steps")
                 file = self.folder.policy(f"policy_{role}")
@@ -281,6 +293,7 @@ class Session:
                 "seconds": round(self.seconds, 3),
                 "agent_steps_per_s": round(self.agent_steps_per_s),
                 **self.source.figures(),
+                "kept": {role: stage.name for role, stage in self.kept_stages().items()},
                 "scores": {name: asdict(score) for name, score in self.scores[-1].items()},
                 "probes": [
                     asdict(response)

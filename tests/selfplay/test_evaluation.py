@@ -1,5 +1,6 @@
 """Stages are evaluated against bots and each other, rated by Elo, and exploited."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from estragon.selfplay.evaluation import (
     ANCHOR_ELO,
     EVALUATION_SEED,
+    MODES,
     PAIRINGS,
     Stage,
     StageEvaluator,
@@ -117,6 +119,26 @@ def test_saved_it_goes_on_as_if_nothing_had_been(judged: tuple[StageEvaluator, l
         whole.add(stage, lambda _: None)
     assert other.add(more, lambda _: None) == whole.add(more, lambda _: None)
     assert other.cross_play() == whole.cross_play()
+
+
+@pytest.mark.parametrize(("ahead", "kept"), [(0, "100%"), (1, "100%"), (4, "75%")])
+def test_the_last_stage_is_kept_unless_another_is_better_beyond_chance(
+    ahead: int, kept: str
+) -> None:
+    names = ("0%", "50%", "75%", "100%")
+    own, even = evaluator(), MATCHES // 2
+    # the hider of 0% is the best of all, but is not asked
+    wins = {"0%": 0, "50%": MATCHES, "75%": even - ahead, "100%": even}
+    played = [
+        [seeker, hider, mode, wins[hider], MATCHES]
+        for seeker, hider, mode in itertools.product(names, names, MODES)
+    ]
+    own.restore([Stage(name, 1, int(name[:-1]), {}) for name in names], played)
+    strongest = own.strongest()
+    assert {role: stage.name for role, stage in strongest.items()} == {
+        "seeker": "100%",
+        "hider": kept,
+    }
 
 
 def test_where_one_role_learned_there_is_no_cross_play() -> None:

@@ -60,7 +60,7 @@ class PPOConfig:
     """Approximate number of agent-steps per minibatch."""
     learning_rate: float = 2e-3
     """Initial learning rate of Adam; it decreases linearly."""
-    final_learning_rate: float = 5e-5
+    final_learning_rate: float = 5e-4
     """Final learning rate of Adam."""
     gamma: Annotated[float, tyro.conf.arg(aliases=["--discount"])] = 0.995
     """Discount factor (gamma) per decision."""
@@ -69,7 +69,9 @@ class PPOConfig:
     clip: float = 0.2
     """PPO's clipping range."""
     entropy: float = 0.010
-    """Entropy coefficient: higher values explore more."""
+    """Initial entropy coefficient: higher values explore more. It decreases linearly."""
+    final_entropy: float = 0.002
+    """Final entropy coefficient."""
     value_coef: Annotated[float, tyro.conf.arg(aliases=["--value-weight"])] = 0.5
     """Weight of the value loss."""
     max_grad_norm: Annotated[float, tyro.conf.arg(aliases=["--gradient-limit"])] = 0.5
@@ -78,7 +80,7 @@ class PPOConfig:
     """An update stops early when the KL divergence exceeds this."""
     reward_scale: float = 0.1
     """Rewards are multiplied by this before learning."""
-    past: float = 0.5
+    past: float = 0.7
     """Share of arenas in which one side is a past self."""
     sparring: float = 0.2
     """Share of arenas in which one side is a scripted bot."""
@@ -93,7 +95,10 @@ class PPOConfig:
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
         """Read the settings of a run, also of one that used the older names."""
-        return cls(**{OLD_NAMES.get(name, name): saved[name] for name in saved if name not in GONE})
+        known = {OLD_NAMES.get(name, name): saved[name] for name in saved if name not in GONE}
+        if "entropy" in known:  # it used to be constant
+            known.setdefault("final_entropy", known["entropy"])
+        return cls(**known)
 
     def check(self) -> None:
         """Reject invalid values, by name."""

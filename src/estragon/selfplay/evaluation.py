@@ -366,7 +366,8 @@ def train_best_response(
     against = replace(task, role=role, opponent=opponent, seed=task.seed + 1, variation=None)
     start = {role: policies[role]} if role in policies else None
     if start:
-        config = replace(config, learning_rate=min(config.learning_rate, BEST_RESPONSE_RATE))
+        rate = min(config.learning_rate, BEST_RESPONSE_RATE)
+        config = replace(config, learning_rate=rate, final_learning_rate=rate / 10)
     trainer = embedded_trainer(against, config, steps, torch.device("cpu"), start=start)
     try:
         candidates = [trainer.freeze()[role]]

@@ -6,6 +6,7 @@ faster than autograd's chain of small operations; a test compares it with `ppo_l
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -264,9 +265,19 @@ class Learner:
         moments: list[Moments],
         learning_rate: float,
         rng: np.random.Generator,
+        entropy: float | None = None,
     ) -> Losses:
-        """Optimise on a rollout, then update the normalisation for the next one."""
+        """Optimise on a rollout, then update the normalisation for the next one.
+
+        Args:
+            batches, moments: of the rollout.
+            learning_rate: of Adam.
+            rng: draws the minibatches.
+            entropy: coefficient; by default the initial one.
+        """
         config, device = self._config, self._device
+        if entropy is not None:
+            config = replace(config, entropy=entropy)
         features, actions, old_log_probs, advantages, values = (
             torch.from_numpy(np.concatenate(parts)).to(device)
             for parts in zip(*batches, strict=True)
@@ -284,7 +295,7 @@ class Learner:
             order = torch.from_numpy(rng.permutation(rows)).to(device)
             for chosen in order.chunk(parts):
                 minibatch = Minibatch(*(column.index_select(0, chosen) for column in columns))
-                steps.append(self._step(features.index_select(0, chosen), minibatch))
+                steps.append(self._step(features.index_select(0, chosen), minibatch, config))
             if steps[-1][KL] > config.target_kl:
                 break
         unexplained = float((returns - values).var() / (returns.var() + 1e-8))
@@ -304,9 +315,8 @@ class Learner:
         self.normaliser.warm_start(policy.mean.numpy(), policy.scale.numpy())
         self._sync_actor()
 
-    def _step(self, features: torch.Tensor, minibatch: Minibatch) -> np.ndarray:
+    def _step(self, features: torch.Tensor, minibatch: Minibatch, config: PPOConfig) -> np.ndarray:
         """One gradient step; returns its LOSS_TERMS."""
-        config = self._config
         outputs = self.policy.outputs(features)
         self.optimizer.zero_grad(set_to_none=True)
         if outputs.device.type == "cpu":

@@ -256,7 +256,10 @@ class Trainer:
     @property
     def learning_rate(self) -> float:
         """Adam's step size now."""
-        start, end = self.config.learning_rate, self.config.final_learning_rate
+        return self._scheduled(self.config.learning_rate, self.config.final_learning_rate)
+
+    def _scheduled(self, start: float, end: float) -> float:
+        """What decreases linearly over the run."""
         return start + min(1.0, self.progress) * (end - start)
 
     def opponents(self, past: PastSelves, part: int) -> list[OpponentPair]:
@@ -279,7 +282,8 @@ class Trainer:
             return rows, None
         moments = [rollout.moments(role) for rollout in rollouts]
         rng = self.rng(RNG_UPDATE, role)
-        return rows, self.learners[role].update(batches, moments, learning_rate, rng)
+        entropy = self._scheduled(self.config.entropy, self.config.final_entropy)
+        return rows, self.learners[role].update(batches, moments, learning_rate, rng, entropy)
 
     def _count(self, rows: int, episodes: EpisodeStats) -> None:
         self.updates += 1

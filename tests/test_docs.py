@@ -47,6 +47,7 @@ OF_THE_CHECKOUT = (
     "estragon godot probe godot",
     "estragon train sb3",
     "estragon train rllib",
+    "estragon eval game",
 )
 BIN = Path(sys.executable).parent
 A_SHORT_RUN = "--steps 20000 --arenas 512 --horizon 16 --no-film --probe-steps 0"
@@ -58,7 +59,7 @@ SHORT = {"--seconds": "0.5", "--episodes": "8"}
 def words_of(command: str, folder: Path) -> list[str]:
     """The command as a shell would read it; it is short and stays out of the checkout."""
     words = [
-        str(folder / word) if word in ("probe.json", "runs") else word
+        str(folder / word) if word in ("probe.json", "runs") or word.startswith("runs/") else word
         for word in shlex.split(command)
     ]
     for index, option in enumerate(words[:-1]):

@@ -1,6 +1,9 @@
 """Parameters and curricula of SB3 runs, in a game in which light gravity means winning."""
 
 import json
+import subprocess
+import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,9 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from estragon.cli import main
+from estragon.envs.parameter_feed import ParameterFeed
+from estragon.support import paths
+from estragon.support.parameters import Plan
 from estragon.trainers.sb3.settings import Sb3Hyperparameters, Sb3Settings
 from estragon.trainers.sb3.training import train as train_with
 from tests.trainers.conftest import Game
@@ -147,3 +153,62 @@ def test_a_model_is_measured_over_a_range(
     assert all(other == first for other in others)  # the counter does not mind what they do
     assert main(["eval", "game", "policy.onnx", *words]) == 2
     assert "give --game" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_marble_is_killed_resumed_and_measured(
+    godot: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    marble = paths.godot_project() / "examples" / "marble"
+    scene = ["--scene", "res://examples/marble/marble.tscn"]
+    words = ["--env_path", str(paths.godot_project()), *scene, "--n_steps", "32"]
+    given = ["--parameters", str(marble / "parameters.yaml")]
+    run = ["train", "sb3", *words, *given, "--save_checkpoint_frequency", "512"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "estragon", *run], cwd=folder, stdout=subprocess.DEVNULL
+    )
+    checkpoints = model_path(folder).with_name("checkpoints")
+    deadline = time.monotonic() + 300.0
+    try:
+        while not list(checkpoints.glob("*_2048_steps.zip")):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        process.kill()
+        process.wait()
+    latest = checkpoints / "rl_model_2048_steps.zip"
+    state = kept(latest)
+    assert state["curriculum"]["episodes"] > 0
+    plan = Plan.read(marble / "parameters.yaml")
+    lesson = [each.name for each in plan.lessons].index(state["curriculum"]["lesson"])
+    number = state["feed"]["free"][0]
+    starts: list[Any] = []
+    note = ParameterFeed.start
+
+    def watched(self: ParameterFeed, *more: Any) -> list[Any]:
+        starts.append(note(self, *more))
+        return list(starts[-1])
+
+    monkeypatch.setattr(ParameterFeed, "start", watched)
+    resume = ["--resume_model_path", str(latest), "--timesteps", "512"]
+    assert main(["train", "sb3", *words, *resume]) == 0
+    expected = plan.draw(lesson, state["feed"]["seed"], number)
+    assert starts[-1][0] == {
+        name: float(f"{value:.12g}") if isinstance(value, float) else value
+        for name, value in expected.items()
+    }
+    told = manifest(folder, "experiment_2")["curriculum"]["lessons"][0]
+    assert (told["name"], told["timesteps"]) == (state["curriculum"]["lesson"], 2048)
+
+    held = ["--parameters", str(marble / "held_out.yaml"), "--episodes", "16", "--cells", "2"]
+    capsys.readouterr()
+    model = str(model_path(folder, "experiment_2").parent)
+    assert main(["eval", "game", model, *held, "--json", "e.json", "--chart", "e.png"]) == 0
+    assert "push_force \\ wind" in capsys.readouterr().out
+    result = json.loads(Path("e.json").read_text())
+    assert result["episodes"] == 16
+    assert [axis["name"] for axis in result["axes"]] == ["push_force", "wind"]
+    for cells in result["cells"].values():
+        assert [len(row) for row in cells] == [2, 2]
+        assert all(isinstance(cell, float) for row in cells for cell in row)

@@ -35,6 +35,10 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("train", "sb3"): Verb(
         "train the agents of any Godot game with Stable-Baselines3", "sb3", underscores=True
     ),
+    ("train", "spacetime"): Verb("train an agent to walk in VR without making people sick", "sb3"),
+    ("train", "scene"): Verb(
+        "train the agents of a SpaceTime scene, with an ONNX file", "sb3,onnx", underscores=True
+    ),
     ("train", "rllib"): Verb(
         "train the agents of any Godot game with Ray RLlib", "rllib", underscores=True
     ),
@@ -47,6 +51,10 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("serve",): Verb("serve policies to games over a WebSocket"),
     ("eval", "tag"): Verb("measure bots and policies against each other"),
     ("eval", "game"): Verb("measure a model over the parameters of any Godot game", "sb3"),
+    ("eval", "scene"): Verb(
+        "let a trained model play a SpaceTime scene", "sb3,onnx", underscores=True
+    ),
+    ("spacetime", "run"): Verb("run a SpaceTime scene with its HTTP API"),
     ("eval-episode",): Verb("play one match, with a log and a picture"),
     ("layout",): Verb("check and show a layout, or generate one"),
     ("parity",): Verb("compare both engines on the same actions"),

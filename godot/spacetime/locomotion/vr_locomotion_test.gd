@@ -4,7 +4,8 @@ extends FeatureScene
 ##   godot --path godot res://scenes/features/vr_locomotion_test.tscn --parameter.task=maze
 ##
 ## Parameters: `task`, `rigs`, `actions` (continuous, discrete), `goal_min_m`, `goal_max_m`,
-## `obstacle_count`, `maze_cells`, `max_steps` and the rewards of VRNavigationAIController.
+## `obstacle_count`, `maze_cells`, `max_steps` and the limits and rewards of
+## VRNavigationAIController.
 
 const ARENA: PackedScene = preload("locomotion_arena.tscn")
 const NAVIGATION: Script = preload("vr_navigation_controller.gd")

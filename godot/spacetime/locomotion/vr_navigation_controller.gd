@@ -32,7 +32,16 @@ const EVENTS: Dictionary[StringName, String] = {
 }
 const FASTEST_MPS: float = 2.0
 const FASTEST_TURN_DEG: float = 90.0
+## What actions do unless they say so themselves.
+const LIMITS: Dictionary[String, float] = {
+	"max_movement_speed": FASTEST_MPS,
+	"max_rotation_speed": FASTEST_TURN_DEG,
+	"turn_angle": 45.0,
+	"move_distance": 1.0,
+	"action_smoothing": 0.0,
+}
 
+var _limits: Dictionary[String, float] = {}
 var _weights: Dictionary[String, float] = {}
 var _rays: Array[PhysicsRayQueryParameters3D] = []
 var _is_discrete: bool = false
@@ -48,8 +57,10 @@ func _ready() -> void:
 
 
 func begin() -> void:
-	rig.max_speed_mps = FASTEST_MPS
-	rig.max_turn_deg = FASTEST_TURN_DEG
+	for limit: String in LIMITS:
+		_limits[limit] = RLParameters.number(limit, LIMITS[limit], self)
+	rig.max_speed_mps = _limits["max_movement_speed"]
+	rig.max_turn_deg = _limits["max_rotation_speed"]
 	for weight: String in WEIGHTS:
 		_weights[weight] = RLParameters.number(weight, WEIGHTS[weight], self)
 
@@ -91,13 +102,17 @@ func get_action_space() -> Dictionary:
 func set_action(action: Variant) -> void:
 	start_step()
 	if "choice" in action:
-		_choose(action["choice"], action.get("turn_angle", 45.0), action.get("move_distance", 1.0))
+		_choose(
+			action["choice"], _limit_of("turn_angle", action), _limit_of("move_distance", action)
+		)
 		return
 	var move: Array = action["move"]
-	rig.max_speed_mps = action.get("max_movement_speed", FASTEST_MPS)
-	rig.max_turn_deg = action.get("max_rotation_speed", FASTEST_TURN_DEG)
-	rig.stick = Vector2(clampf(move[0], -1.0, 1.0), clampf(move[1], -1.0, 1.0)).limit_length()
-	rig.turn = clampf(move[2], -1.0, 1.0)
+	rig.max_speed_mps = _limit_of("max_movement_speed", action)
+	rig.max_turn_deg = _limit_of("max_rotation_speed", action)
+	var stick: Vector2 = Vector2(clampf(move[0], -1.0, 1.0), clampf(move[1], -1.0, 1.0))
+	var kept: float = _limits["action_smoothing"]
+	rig.stick = stick.limit_length().lerp(rig.stick, kept)
+	rig.turn = lerpf(clampf(move[2], -1.0, 1.0), rig.turn, kept)
 
 
 func action_of(said: Dictionary) -> Variant:
@@ -107,6 +122,10 @@ func action_of(said: Dictionary) -> Variant:
 		"discrete":
 			return _read_discrete(said)
 	return "type: expected continuous or discrete"
+
+
+func _limit_of(limit: String, action: Dictionary) -> float:
+	return action.get(limit, _limits[limit])
 
 
 func _choose(choice: int, turn_deg: float, distance_m: float) -> void:
@@ -172,8 +191,8 @@ func _read_continuous(said: Dictionary) -> Variant:
 		if not is_within(value, -1.0, 1.0):
 			return "%s: expected a number from -1 to 1" % key
 		move.append(float(value))
-	var speed: Variant = said.get("max_movement_speed", FASTEST_MPS)
-	var turn: Variant = said.get("max_rotation_speed", FASTEST_TURN_DEG)
+	var speed: Variant = said.get("max_movement_speed", _limits["max_movement_speed"])
+	var turn: Variant = said.get("max_rotation_speed", _limits["max_rotation_speed"])
 	if not is_within(speed, 0.0, FASTEST_MPS):
 		return "max_movement_speed: expected a number from 0 to %s" % FASTEST_MPS
 	if not is_within(turn, 0.0, FASTEST_TURN_DEG):
@@ -183,8 +202,8 @@ func _read_continuous(said: Dictionary) -> Variant:
 
 func _read_discrete(said: Dictionary) -> Variant:
 	var index: Variant = said.get("action_index")
-	var turn: Variant = said.get("turn_angle", 45.0)
-	var distance: Variant = said.get("move_distance", 1.0)
+	var turn: Variant = said.get("turn_angle", _limits["turn_angle"])
+	var distance: Variant = said.get("move_distance", _limits["move_distance"])
 	if not is_within(index, 0.0, IDLE) or int(index) != index:
 		return "action_index: expected an integer from 0 to %d" % IDLE
 	if not is_within(turn, 0.0, 180.0):

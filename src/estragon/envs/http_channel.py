@@ -7,7 +7,6 @@ has started.
 import contextlib
 import os
 import secrets
-import socket
 import time
 from collections.abc import Callable
 
@@ -149,15 +148,3 @@ class HttpEndpoint:
                 "have it started"
             )
         return process.error(waited, "does the scene have an HttpApi node? is it the right scene?")
-
-
-def check_free(port: int) -> int:
-    """The port, or a free one for 0; UserError if another program listens there."""
-    try:
-        with socket.create_server((HOST, port)) as probe:
-            return int(probe.getsockname()[1])
-    except OSError as error:
-        raise UserError(
-            f"port {port} of {HOST}: {error.strerror}; stop the program that listens there, or use "
-            "another port (0: a free one)"
-        ) from error

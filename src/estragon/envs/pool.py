@@ -16,7 +16,6 @@ from estragon.envs.connection import GameConnection, GameLostError, HandshakeSer
 from estragon.envs.http_channel import (
     TOKEN_VARIABLE,
     HttpEndpoint,
-    check_free,
     given_token,
     new_token,
 )
@@ -25,6 +24,7 @@ from estragon.envs.parameter_feed import ParameterFeed, read_plan
 from estragon.envs.spaces import is_image
 from estragon.envs.wire import LEFT, TRUNCATED, AgentTable, EnvInfo, Observations, StepResult
 from estragon.godot.display import display, has_display
+from estragon.godot.http import free_port
 from estragon.godot.process import GodotError, RestartBudget, SupervisedProcess
 from estragon.support.errors import UserError
 
@@ -251,7 +251,7 @@ class GamePool:
         hint = self._program.sync_hint if self._program else ""
         if self.launch.wire != HTTP:
             return HandshakeServer(port, self.launch.encoding, hint)
-        return HttpEndpoint(port if self._program is None else check_free(port), self._token)
+        return HttpEndpoint(port if self._program is None else free_port(port), self._token)
 
     def _connect(self, endpoint: Endpoint, process: SupervisedProcess | None) -> GameConnection:
         launch = self.launch

@@ -16,6 +16,7 @@ from estragon.godot.channel import (
     ChannelError,
     ChannelTimeoutError,
 )
+from estragon.support.errors import UserError
 
 HOST = "127.0.0.1"
 JSON_TYPE, BINARY_TYPE = "application/json", "application/octet-stream"
@@ -24,6 +25,18 @@ MAX_HEAD = 2**16
 READ_BYTES = 2**16
 STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})")
 LENGTH_HEADER = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,10})[ \t]*\r", re.IGNORECASE)
+
+
+def free_port(port: int) -> int:
+    """The port, or a free one for 0; UserError if another program listens there."""
+    try:
+        with socket.create_server((HOST, port)) as probe:
+            return int(probe.getsockname()[1])
+    except OSError as error:
+        raise UserError(
+            f"port {port} of {HOST}: {error.strerror}; stop the program that listens there, or use "
+            "another port (0: a free one)"
+        ) from error
 
 
 class HttpAnswer(NamedTuple):

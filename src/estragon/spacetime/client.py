@@ -20,7 +20,7 @@ class GodotAPIClient:
         self, port: int = PORT, token: str | None = None, timeout_sec: float = TIMEOUT_SEC
     ) -> None:
         self.port, self.timeout_sec = port, timeout_sec
-        self._token = os.environ.get("API_TOKEN", "") if token is None else token
+        self.token = os.environ.get("API_TOKEN", "") if token is None else token
         self._connection: HttpConnection | None = None
 
     def __enter__(self) -> Self:
@@ -83,7 +83,7 @@ class GodotAPIClient:
         for last in (self._connection is None, True):
             try:
                 if self._connection is None:
-                    self._connection = HttpConnection(self.port, self._token, self.timeout_sec)
+                    self._connection = HttpConnection(self.port, self.token, self.timeout_sec)
                 return self._connection.request(method, path, data, timeout_sec=self.timeout_sec)
             except ChannelError as error:
                 self.close()

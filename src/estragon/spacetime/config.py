@@ -56,9 +56,9 @@ class RewardConfig:
     progress: float = 1.0
     """Per metre closer to the goal."""
     smooth_movement: float = 0.1
-    """Per metre of progress with little acceleration."""
+    """Per metre nearer than ever before, with little acceleration."""
     comfort_bonus: float = 2.0
-    """Per metre of progress with a comfort score of 1."""
+    """Per metre nearer than ever before, with a comfort score of 1."""
     collision_penalty: float = -10.0
     """Per collision."""
     fall_penalty: float = -50.0
@@ -186,8 +186,8 @@ class RLConfig:
         return config
 
     @classmethod
-    def from_json(cls, path: Path) -> Self:
-        """Read a file."""
+    def from_json(cls, path: Path, base: Self | None = None) -> Self:
+        """Read a file over `base`, by default over the defaults."""
         try:
             found = msgspec.json.decode(path.read_bytes())
         except OSError as error:
@@ -195,7 +195,7 @@ class RLConfig:
         except msgspec.DecodeError as error:
             raise UserError(f"{path} is not JSON: {error}") from error
         try:
-            return cls.from_dict(found)
+            return cls.from_dict(found, base)
         except UserError as error:
             raise UserError(f"{path}: {error}") from error
 
@@ -251,6 +251,8 @@ class RLConfig:
             "turn_angle": actions.turn_angle,
             "move_distance": actions.move_distance,
             **self._distances(environment.max_goal_distance),
+            "reward_scale": 1.0,
+            **{name: getattr(self.rewards, name) for name in IN_THE_GAME},
         }
         if full_range or not self.training.use_curriculum:
             return {"parameters": common}
@@ -275,6 +277,16 @@ class RLConfig:
         return {"goal_min_m": nearest, "goal_max_m": farthest}
 
 
+IN_THE_GAME = (
+    "goal_reached",
+    "progress",
+    "smooth_movement",
+    "comfort_bonus",
+    "collision_penalty",
+    "fall_penalty",
+    "timeout_penalty",
+)
+"""Rewards that the game pays itself; teleports are not part of these tasks."""
 LIMITS: tuple[tuple[str, float, float | None], ...] = (
     ("ppo.learning_rate", 0, 1),
     ("ppo.n_steps", 1, None),

@@ -1,7 +1,8 @@
 """The reward of VR navigation: progress towards the goal, paid better the more comfortable it is.
 
-Bonuses for smooth and comfortable movement are paid in proportion to progress, and taken back when
-the agent moves away: paid per step, creeping or going to and fro would earn more than arriving.
+Bonuses for smooth and comfortable movement are paid per metre that the agent is nearer to its goal
+than ever before: paid per step, creeping or going to and fro would earn more than arriving. The
+game has the same formula, and adds it up every tick; in a maze it measures along the corridors.
 """
 
 import math
@@ -27,6 +28,7 @@ _TURN, _DISTANCE = _AT["camera_angular_velocity"], _AT["goal_distance"]
 class RewardCalculator:
     """Subclass it and pass it to training; `calculate_reward` or `terms` may be overridden.
 
+    One of these calculates the rewards of one agent; `begin_episode` is called when it starts over.
     Observations are the 48 numbers of `observation.FIELDS`, not normalized. `info` is the game's:
     collision, goal_reached, timeout, fell, teleports.
     """
@@ -38,8 +40,14 @@ class RewardCalculator:
         self.actions = actions or ActionConfig()
         self.last_terms: dict[str, float] = {}
         """The parts of the last reward, for the record."""
+        self.nearest = math.inf
+        """The shortest distance to the goal in this episode."""
         self._fast_move = FAST_MOVE * self.actions.max_movement_speed
         self._fast_turn = FAST_TURN * math.radians(self.actions.max_rotation_speed)
+
+    def begin_episode(self, observation: np.ndarray) -> None:
+        """An episode starts with this observation."""
+        self.nearest = float(observation[_DISTANCE])
 
     def calculate_reward(
         self,
@@ -64,14 +72,14 @@ class RewardCalculator:
         """The parts of the reward, by name."""
         weights = self.rewards
         before, after = float(observation[_DISTANCE]), float(next_observation[_DISTANCE])
-        progress = before - after
-        found = {"progress": weights.progress * progress}
-        # Moving away costs what the most comfortable way back earns: a round trip gains nothing.
-        away = progress < 0.0
-        comfort = 1.0 if away else self.comfort_score(next_observation)
-        smooth = away or self.acceleration(observation, next_observation) < LOW_ACCELERATION
-        found["comfort_bonus"] = weights.comfort_bonus * comfort * progress
-        found["smooth_movement"] = weights.smooth_movement * progress if smooth else 0.0
+        gained = max(min(self.nearest, before) - after, 0.0)
+        self.nearest = min(self.nearest, before, after)
+        found = {"progress": weights.progress * (before - after)}
+        if gained:
+            comfort = self.comfort_score(next_observation)
+            found["comfort_bonus"] = weights.comfort_bonus * comfort * gained
+            if self.acceleration(observation, next_observation) < LOW_ACCELERATION:
+                found["smooth_movement"] = weights.smooth_movement * gained
         if info.get("goal_reached"):
             found["goal_reached"] = weights.goal_reached
         if info.get("collision"):

@@ -16,6 +16,10 @@ from estragon.support.files import read_json, write_json
 from estragon.trainers.metrics import Episodes
 from estragon.trainers.sb3 import model_file
 from estragon.trainers.sb3.learner import Sb3Adapter
+from estragon.trainers.sb3.model_file import ModelFile
+from estragon.trainers.sb3.settings import Sb3Settings
+from estragon.trainers.sb3.training import open_games
+from estragon.trainers.settings import use_one_thread
 
 
 def play_episodes(model: BaseAlgorithm, env: VecEnv, episodes: int) -> Episodes:
@@ -33,8 +37,24 @@ def play_episodes(model: BaseAlgorithm, env: VecEnv, episodes: int) -> Episodes:
             info = infos[agent]
             if played[agent] < targets[agent] and "game_lost" not in info:
                 played[agent] += 1
-                found.add(info["episode"]["r"], info["episode"]["l"], info)
+                found.add(float(info["episode"]["r"]), info["episode"]["l"], info)
     return found
+
+
+def play_model(settings: Sb3Settings, path: Path, episodes: int) -> Episodes:
+    """Start the games of the settings, and let a model play in them."""
+    source = ModelFile(path, settings.algo, trust=settings.trust)
+    use_one_thread()
+    with contextlib.closing(open_games(settings, None)) as games:
+        learner = Sb3Adapter.resumed(settings, source, games)
+        return play_episodes(learner.model, frozen(learner), episodes)
+
+
+def frozen(learner: Sb3Adapter) -> VecEnv:
+    """A model's own games, without learning how to normalize them."""
+    if learner.normalizer is not None:
+        learner.normalizer.training = False
+    return learner.env
 
 
 def with_normalization_of(learner: Sb3Adapter, games: VecMonitor) -> VecEnv:
@@ -123,5 +143,5 @@ class EvaluationCallback(BaseCallback):
     def _recent(self) -> Episodes:
         found = Episodes()
         for episode in self.model.ep_info_buffer or ():
-            found.add(episode["r"], episode["l"], {})
+            found.add(float(episode["r"]), episode["l"], {})
         return found

@@ -17,7 +17,7 @@ from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.parameters import Plan
 from estragon.trainers.metrics import Episodes
-from estragon.trainers.sb3.evaluating import EvaluationCallback, play_episodes
+from estragon.trainers.sb3.evaluating import EvaluationCallback, frozen, play_episodes
 from estragon.trainers.sb3.learner import Sb3Adapter
 from estragon.trainers.sb3.model_file import ModelFile
 from estragon.trainers.sb3.scene_callbacks import PerformanceMetricsCallback, SceneReloadCallback
@@ -35,8 +35,8 @@ class Navigation:
     """A configuration with what it does not say."""
 
     config: RLConfig
-    calculator: type[RewardCalculator] = RewardCalculator
-    """The rewards; subclass `RewardCalculator` for other ones."""
+    calculator: type[RewardCalculator] | None = None
+    """A subclass of `RewardCalculator`; None: the game calculates the same rewards, faster."""
     launch: bool = True
     """Start the games; else one that runs is used, over HTTP with the token in API_TOKEN."""
     window: bool = False
@@ -80,10 +80,8 @@ class Navigation:
         settings = dataclasses.replace(self._settings(), inference=True, normalize=False)
         with contextlib.closing(self._open_held_out()) as games:
             learner = Sb3Adapter.resumed(settings, source, games)
-            if learner.normalizer is not None:
-                learner.normalizer.training = False
             games.seed(self._held_out_seed)
-            return play_episodes(learner.model, learner.env, episodes)
+            return play_episodes(learner.model, frozen(learner), episodes)
 
     @property
     def _held_out_seed(self) -> int:
@@ -121,8 +119,10 @@ class Navigation:
 
     def _wrap(self, games: VecEnv) -> VecEnv:
         config = self.config
-        tasks = list(config.environment.tasks) if config.observations.task_id else None
-        return NavigationRewards(games, self.calculator(config.rewards, config.actions), tasks)
+        tasks = config.environment.tasks if config.observations.task_id else None
+        own = self.calculator
+        make = None if own is None else lambda: own(config.rewards, config.actions)
+        return NavigationRewards(games, make, tasks) if make or tasks else games
 
     def _callbacks(self, learner: Sb3Adapter) -> Sequence[BaseCallback]:
         training = self.config.training

@@ -1,0 +1,1 @@
+"""Training of VR navigation: `estragon train spacetime`."""

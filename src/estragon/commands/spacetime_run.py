@@ -1,0 +1,32 @@
+"""`estragon spacetime run`: a SpaceTime scene with its HTTP API, until Ctrl-C."""
+
+import dataclasses
+from typing import Annotated
+
+from estragon.spacetime.config import PORT, SCENE
+from estragon.support.options import check_span, optional
+
+
+@dataclasses.dataclass(frozen=True)
+class SpacetimeRunCommand:
+    """Run a SpaceTime scene with its HTTP API on 127.0.0.1, until Ctrl-C.
+
+    Requests need the token in the environment variable API_TOKEN; if it is not set, one is made and
+    printed.
+    """
+
+    scene: str = SCENE
+    """The scene to run."""
+    port: int = PORT
+    """Port of the API; 0: any free port."""
+    window: bool = False
+    """Show the game in a window, where people can play it."""
+    seconds: Annotated[float | None, optional("SECONDS")] = None
+    """Stop after this time; by default only Ctrl-C stops the game."""
+
+    def run(self) -> int:
+        """Serve."""
+        check_span("--port", self.port, 0, 65_535)
+        from estragon.spacetime.serve import serve
+
+        return serve(self.scene, self.port, window=self.window, seconds=self.seconds)

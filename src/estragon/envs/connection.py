@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from estragon.envs.binary_wire import BinaryWire
-from estragon.envs.http_channel import HttpChannel
+from estragon.envs.http_channel import HttpChannel, HttpEndpoint
 from estragon.envs.json_wire import JsonWire
 from estragon.envs.wire import (
     JSON,
@@ -190,6 +190,8 @@ class GameConnection:
         step_timeout_sec: float,
     ) -> None:
         self.process = process
+        self.endpoint: HandshakeServer | HttpEndpoint | None = None
+        """Where it was reached."""
         self.parameters: Sequence[ParameterSpec] | None = info.parameters
         """Those that the game has; None if it does not take any."""
         self._channel = channel
@@ -256,6 +258,10 @@ class GameConnection:
         """Ask it to quit."""
         with contextlib.suppress(ChannelError):
             self._channel.send_framed(self.wire.encode_close(), QUIT_TIMEOUT_SEC)
+
+    def disconnect(self) -> None:
+        """Close the connection; the game goes on."""
+        self._channel.close()
 
     def close(self) -> None:
         """Disconnect, wait until the game has quit, and stop it if it does not."""

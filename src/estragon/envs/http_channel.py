@@ -112,6 +112,21 @@ class HttpEndpoint:
                 raise self._timed_out(timeout_sec, process, problem)
             time.sleep(RETRY_SEC)
 
+    def reload_scene(self, timeout_sec: float) -> None:
+        """Load the game's scene again, and wait until it is there."""
+        try:
+            with contextlib.closing(HttpConnection(self.port, self._token, REQUEST_SEC)) as http:
+                answer = http.request("POST", "/scene/reload", b"{}", timeout_sec=timeout_sec)
+                deadline = time.monotonic() + timeout_sec
+                while answer.status == OK and time.monotonic() < deadline:
+                    time.sleep(RETRY_SEC)
+                    answer = http.request("GET", "/scene", timeout_sec=timeout_sec)
+                    if msgspec.json.decode(answer.body).get("status") == "loaded":
+                        return
+        except (ChannelError, msgspec.DecodeError) as error:
+            raise GodotError(f"cannot reload the scene on {HOST}:{self.port}: {error}") from error
+        raise GodotError(f"cannot reload the scene on {HOST}:{self.port}: {answer.error()}")
+
     def _connect(self) -> tuple[HttpChannel, EnvInfo]:
         connection = HttpConnection(self.port, self._token, REQUEST_SEC)
         with contextlib.ExitStack() as on_error:

@@ -59,6 +59,7 @@ class GamePool:
         self._seed = launch.seed
         self._budget = RestartBudget(launch.restarts, launch.restart_window_sec)
         self._lost: dict[int, GameLostError] = {}
+        self._to_reload: set[int] = set()
         # The finalizer must not hold a reference to this object.
         self._resources = contextlib.ExitStack()
         self._finalizer = weakref.finalize(self, _close, self.games, self._resources, os.getpid())
@@ -109,6 +110,7 @@ class GamePool:
     def reset(self, seed: int | None = None) -> list[StepResult]:
         """Start new episodes in all games; with a seed, its first ones."""
         self._check_open()
+        self._to_reload.clear()
         if seed is not None:
             self._seed = seed % MAX_SEED
         feed = self.parameter_feed
@@ -132,6 +134,8 @@ class GamePool:
                 raise UserError("the last step was interrupted: call reset first")
         unsent = self.parameter_feed.take_unsent() if self.parameter_feed is not None else {}
         for index, (game, values) in enumerate(zip(self.games, actions, strict=True)):
+            if index in self._to_reload:
+                continue
             try:
                 if index in unsent:
                     game.send_parameters(unsent[index])
@@ -143,6 +147,9 @@ class GamePool:
         """The answers, game by game; lost games have been restarted."""
         results: list[StepResult] = []
         for index, game in enumerate(self.games):
+            if index in self._to_reload:
+                results.append(self._reload(index))
+                continue
             try:
                 if self._lost and (error := self._lost.pop(index, None)):
                     raise error
@@ -153,6 +160,13 @@ class GamePool:
             except GameLostError as error:
                 results.append(self._restart(index, error, reset=reset))
         return results
+
+    def reload_scene(self) -> None:
+        """Load every game's scene again in the next step, in which all episodes are truncated."""
+        self._check_open()
+        if self.launch.wire != HTTP:
+            raise UserError("reload_scene: only games with wire='http' can reload their scene")
+        self._to_reload.update(range(len(self.games)))
 
     def call(self, method: str) -> list[Any]:
         """Call a method of all agents; returns what it returned, agent by agent."""
@@ -216,11 +230,8 @@ class GamePool:
             seed = (self._seed + index + self.launch.n_parallel * self.restarts) % MAX_SEED
             try:
                 lost.kill()
-                self.games[index] = game = self._connect(*self._start(index, seed))
-                game.send_reset(seed, feed.start(index, game.table) if feed else None)
-                first = game.receive()
-                if feed is not None:
-                    feed.note(index, first, reset=True)
+                self.games[index] = self._connect(*self._start(index, seed))
+                first = self._begin_anew(index, seed)
             except GodotError as again:
                 if isinstance(again, _NeedsRenderingError):
                     self._enable_rendering()
@@ -231,6 +242,34 @@ class GamePool:
                 result = _after_restart(lost.table, first, str(error))
                 result.parameters.update(played)
                 return result
+
+    def _reload(self, index: int) -> StepResult:
+        """Load the scene of a game again: its agents leave, and new ones join."""
+        self._to_reload.discard(index)
+        game, feed = self.games[index], self.parameter_feed
+        played = feed.playing(index, game.table) if feed is not None else {}
+        try:
+            endpoint = game.endpoint
+            if not isinstance(endpoint, HttpEndpoint):
+                raise TypeError(f"a scene cannot be reloaded over {endpoint}")
+            game.disconnect()
+            endpoint.reload_scene(self.launch.start_timeout_sec)
+            self.games[index] = self._connect(endpoint, game.process)
+            first = self._begin_anew(index, None)
+        except GodotError as error:
+            return self._restart(index, GameLostError(str(error)), reset=False)
+        result = _after_restart(game.table, first, "its scene was reloaded")
+        result.parameters.update(played)
+        return result
+
+    def _begin_anew(self, index: int, seed: int | None) -> StepResult:
+        """The first episodes of a game that was restarted, or whose scene was reloaded."""
+        game, feed = self.games[index], self.parameter_feed
+        game.send_reset(seed, feed.start(index, game.table) if feed else None)
+        first = game.receive()
+        if feed is not None:
+            feed.note(index, first, reset=True)
+        return first
 
     def _start(self, index: int, seed: int) -> tuple[Endpoint, SupervisedProcess | None]:
         endpoint = self._endpoint(self.launch.port_of(index))
@@ -268,6 +307,7 @@ class GamePool:
             game = GameConnection(
                 channel, info, process, name=name, step_timeout_sec=launch.step_timeout_sec
             )
+            game.endpoint = endpoint
             on_error.pop_all()
             return game
 

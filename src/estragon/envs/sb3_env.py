@@ -77,6 +77,10 @@ class GodotVecEnv(PoolProperties, VecEnv):
         """(num_envs, choices) bool: which choices are allowed now."""
         return self._core.action_masks()
 
+    def reload_scene(self) -> None:
+        """Load every game's scene again in the next step (wire http); episodes are truncated."""
+        self._pool.reload_scene()
+
     def close(self) -> None:
         """Stop the games."""
         self._pool.close()

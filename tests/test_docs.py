@@ -22,6 +22,7 @@ from estragon.live.protocol import Hello, read_message
 from estragon.selfplay import session
 from estragon.selfplay.evaluation import StageEvaluator
 from estragon.show.charts.occupancy import occupancy_of_run
+from estragon.spacetime.config import RLConfig
 from estragon.support import paths
 from estragon.tag.layout import load_layout
 from estragon.tag.rules import load_rules
@@ -38,7 +39,7 @@ RUN_ELSEWHERE = {
     "estragon play": "tests/commands/test_play.py",
     "AI_TRAIN_DURATION=60 bash scripts/train.sh self-play": "tests/live/test_live.py",
 }
-LONG_PAGES = ("rllib.md", "training.md")
+LONG_PAGES = ("rllib.md", "training.md", "vr_navigation.md")
 """Whose commands take minutes; what they do is tested elsewhere, too."""
 OF_THE_CHECKOUT = (
     "make",
@@ -189,6 +190,10 @@ def test_every_example_in_json_is_what_the_page_says(tmp_path: Path) -> None:
             info = {"type": "env_info", "observation_space": [{}, {}], "action_space": [space, {}]}
             said = json.dumps(info | json.loads(text)).encode()
             assert len(read_agents(ENV_INFO.decode(said))) == 2
+        elif "training" in json.loads(text):
+            RLConfig.from_dict(json.loads(text))
+        elif page == "http_api.md":
+            pass  # tests/spacetime asks a real game
         else:
             pytest.fail(f"{page}: what is this? {text}")
     assert layouts

@@ -82,7 +82,7 @@ def test_the_client(scene: RunningScene) -> None:
     client = scene.client
     assert client.health_check()
     assert client.get_scene_state() == {
-        "scene_name": "vr_locomotion_test",
+        "scene_name": "VRLocomotionTest",
         "scene_path": SCENE,
         "status": "loaded",
     }
@@ -97,8 +97,11 @@ def test_the_client(scene: RunningScene) -> None:
     assert np.linalg.norm(fields["goal_direction"]) == pytest.approx(1.0, abs=1e-3)
     with pytest.raises(UserError, match="HTTP 403 forbidden"):
         client.load_scene("res://tag/game/Tag.tscn")
-    with pytest.raises(UserError, match="HTTP 401 unauthorized"):
-        GodotAPIClient(client.port, "wrong").get_status()
+    with (
+        GodotAPIClient(client.port, "wrong") as stranger,
+        pytest.raises(UserError, match="HTTP 401 unauthorized"),
+    ):
+        stranger.get_status()
     assert not GodotAPIClient(1, "x").health_check()
     command = Path(f"/proc/{scene.process.pid}/cmdline")
     if command.exists():
@@ -118,11 +121,12 @@ def test_a_game_that_somebody_else_started(
     with contextlib.closing(GodotEnv(wire="http", port=scene.client.port)) as env:
         assert env.num_envs == 1
         walk(env, 3)
+    assert scene.client.health_check()  # it is not ours to stop
 
 
-def test_nothing_listens() -> None:
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(GodotError, match="timed out after"):
-        patch.setenv("API_TOKEN", "x")
+def test_nothing_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_TOKEN", "x")
+    with pytest.raises(GodotError, match="timed out after"):
         GodotEnv(wire="http", port=1, start_timeout_sec=0.2)
 
 
@@ -149,6 +153,8 @@ def test_the_game_pays_what_the_calculator_pays() -> None:
             del games.step_wait
             theirs, ours = theirs + result[1], ours + rewards
             assert not dones.any()
+        with pytest.raises(UserError, match="wire='http'"):
+            games.reload_scene()
     assert ours.min() > 5.0
     assert ours == pytest.approx(theirs, rel=0.1, abs=1.0)
 
@@ -176,14 +182,6 @@ def test_reloading_the_scene_and_losing_the_game() -> None:
         assert "SIGKILL" in infos[0]["game_lost"]
         assert games.restarts == 1
         assert not games.step(stay)[2].any()
-
-
-def test_only_http_reloads() -> None:
-    with (
-        contextlib.closing(vec_env("tcp", rigs=1)) as games,
-        pytest.raises(UserError, match="http"),
-    ):
-        games.reload_scene()
 
 
 def test_serving_a_scene(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -31,6 +31,8 @@ class GodotProbeCommand:
     """Seed of the game and of the actions."""
     port: Annotated[int | None, optional("PORT")] = None
     """Port to listen on; by default 11008 for the editor, else a free one."""
+    wire: Literal["tcp", "http"] = "tcp"
+    """How to talk to the game: tcp, or http for scenes with the HTTP API of SpaceTime."""
     show_window: bool = False
     """Open a window and play in real time."""
     strict_import: bool = False
@@ -50,6 +52,7 @@ class GodotProbeCommand:
             n_parallel=self.n_parallel,
             seed=self.seed,
             port=self.port,
+            wire=self.wire,
             action_repeat=self.action_repeat,
             show_window=self.show_window,
             strict_import=self.strict_import,

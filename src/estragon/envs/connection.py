@@ -255,7 +255,9 @@ class GameConnection:
             raise self._error(f"it sent {error} as return values of {method}") from error
 
     def request_quit(self) -> None:
-        """Ask it to quit."""
+        """Ask it to quit; a game that serves others over HTTP stays."""
+        if self.process is None and isinstance(self._channel, HttpChannel):
+            return
         with contextlib.suppress(ChannelError):
             self._channel.send_framed(self.wire.encode_close(), QUIT_TIMEOUT_SEC)
 

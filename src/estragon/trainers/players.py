@@ -114,9 +114,9 @@ class OnnxPolicy:
         self._state: np.ndarray | None = None
 
     def __call__(
-        self, observed: dict[str, np.ndarray], does: spaces.Space[Any], begins: np.ndarray
+        self, observed: dict[str, np.ndarray], does: spaces.Space[Any] | None, begins: np.ndarray
     ) -> np.ndarray:
-        """The action of every agent."""
+        """The action of every agent; without an action space, continuous ones."""
         batch = len(begins)
         if self._state is not None:
             self._state[begins] = 0.0
@@ -138,7 +138,9 @@ class OnnxPolicy:
             self._state = outputs[STATE_OUT].copy()
         return self._decode(outputs[OUTPUT], does)
 
-    def _decode(self, output: np.ndarray, does: spaces.Space[Any]) -> np.ndarray:
+    def _decode(self, output: np.ndarray, does: spaces.Space[Any] | None) -> np.ndarray:
+        if does is None:
+            return np.asarray(np.clip(output, -1.0, 1.0))
         width = output.shape[1]
         if isinstance(does, spaces.Box) and width in (does.shape[0], 2 * does.shape[0]):
             clipped: np.ndarray = np.clip(output[:, : does.shape[0]], does.low, does.high)

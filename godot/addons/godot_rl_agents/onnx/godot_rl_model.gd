@@ -41,7 +41,8 @@ func _notification(what: int) -> void:
 		WorkerThreadPool.wait_for_task_completion(_task)
 
 
-## Open a model: `res://`, `user://` or a full path. False, and `error` says why, if it cannot run.
+## Open a model: an `.onnx` file, or a `.zip` of Estragon's trainer with the policy in it; `res://`,
+## `user://` or a full path. False, and `error` says why, if it cannot run.
 func load(path: String) -> bool:
 	return _take(RLAddon.OnnxSource.open(path), path)
 

@@ -129,7 +129,7 @@ class EvaluationCallback(BaseCallback):
         print(f"evaluation at {self.num_timesteps:,} steps: {found.summary()}{mark}", flush=True)
         if is_best:
             self._best = found.reward_mean
-            self._learner.write(self._path)
+            self._learner.write(self._path, for_games=True)
             told = {"reward_mean": self._best, "timesteps": self.num_timesteps}
             write_json(self._record, told | found.custom_means())
 

@@ -42,7 +42,23 @@ def export(
     as_array: bool = False,
     verify: bool = True,
 ) -> None:
-    """Write the policy of a model, if it acts like the model.
+    """Write the policy of a model, if it acts like the model; the arguments are `exported`'s."""
+    options: dict[str, Any] = {"opset": opset, "ir_version": ir_version, "as_array": as_array}
+    options |= {"normalization": normalization, "verify": verify}
+    write_whole(path, exported(model, algo, **options))
+
+
+def exported(
+    model: BaseAlgorithm,
+    algo: str,
+    *,
+    normalization: Arrays | None = None,
+    opset: int = OPSET,
+    ir_version: int = IR_VERSION,
+    as_array: bool = False,
+    verify: bool = True,
+) -> bytes:
+    """The policy of a model as ONNX, if it acts like the model.
 
     With `as_array`, all observations are concatenated in one input `obs`; `verify` needs
     onnxruntime.
@@ -60,7 +76,7 @@ def export(
             compare(data, policy, model, normalization)
     finally:
         model.policy.to(device)
-    write_whole(path, data)
+    return data
 
 
 class ExportedPolicy(nn.Module):

@@ -338,7 +338,7 @@ class Sb3Adapter:
     def save(self, folder: Path) -> Path:
         """Write the model, with its replay buffer beside it."""
         path = folder / "model.zip"
-        self.write(path)
+        self.write(path, for_games=True)
         return path
 
     def export(self, saved: Path) -> dict[str, str]:
@@ -346,11 +346,16 @@ class Sb3Adapter:
         written: dict[str, str] = {}
         if (path := self.settings.save_model_path) is not None:
             path = path if path.suffix else path.with_suffix(".zip")
-            self.write(path)
+            self.write(path, for_games=True)
             written["a copy"] = str(path)
         if self.settings.onnx_export_path is not None:
             written["onnx"] = str(self.export_onnx(self.settings.onnx_export_path))
         return written
+
+    def _onnx(self) -> bytes:
+        from estragon.trainers.sb3.export import exported
+
+        return exported(self.model, self.algorithm.name, normalization=self.normalization)
 
     def export_onnx(self, path: Path) -> Path:
         """Write the policy as ONNX; `.onnx` is added to a path without suffix."""
@@ -360,12 +365,16 @@ class Sb3Adapter:
         export(self.model, self.algorithm.name, path, normalization=self.normalization)
         return path
 
-    def write(self, path: Path) -> None:
-        """Write the model to a file."""
+    def write(self, path: Path, *, for_games: bool = False) -> None:
+        """Write the model to a file; for games, with its policy as ONNX in it, if that works."""
+        policy = None
+        if for_games:
+            with contextlib.suppress(UserError, ModuleNotFoundError):
+                policy = self._onnx()
         kept = None
         if self.curriculum is not None:
             kept = self.curriculum.save(parameter_feed(self.env).save())
-        model_file.save_model(self.model, path, self.spec, self.normalization, kept)
+        model_file.save_model(self.model, path, self.spec, self.normalization, kept, policy)
 
     def _load_replay(self, path: Path) -> None:
         buffer = getattr(self.model, "replay_buffer", None)

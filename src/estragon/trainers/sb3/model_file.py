@@ -31,6 +31,7 @@ from estragon.support.files import check_archive, write_whole, writing_whole
 from estragon.trainers.sb3.algorithms import ALGORITHMS, ModelSpec, Sb3Algorithm
 
 SPEC, NORMALIZATION, PARAMETERS = "estragon.json", "normalize.npz", "parameters.json"
+POLICY = "policy.onnx"
 READ = ("data", SPEC, NORMALIZATION, PARAMETERS)
 COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "_n_calls")
 MAX_BYTES = 2**36
@@ -144,8 +145,12 @@ def save_model(
     spec: ModelSpec | None,
     normalization: Arrays | None,
     parameters: dict[str, Any] | None = None,
+    policy: bytes | None = None,
 ) -> None:
-    """Write a model, and its replay buffer beside it; each file at once."""
+    """Write a model, and its replay buffer beside it; each file at once.
+
+    `policy` is the same as ONNX: the addon's `GodotRLModel` loads it from the .zip.
+    """
     buffer = getattr(model, "replay_buffer", None)
     if isinstance(buffer, DictReplayBuffer):
         save_replay(buffer, replay_path(path))
@@ -158,6 +163,8 @@ def save_model(
             archive.writestr(SPEC, msgspec.json.format(msgspec.json.encode(spec), indent=2))
         if parameters is not None:
             archive.writestr(PARAMETERS, msgspec.json.encode(parameters))
+        if policy is not None:
+            archive.writestr(POLICY, policy, zipfile.ZIP_STORED)
         if normalization is not None:
             packed = io.BytesIO()
             np.savez(packed, **normalization)  # type: ignore[arg-type]

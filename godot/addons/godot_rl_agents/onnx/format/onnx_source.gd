@@ -1,8 +1,13 @@
 @tool
 extends RefCounted
-## Where a model's bytes come from: a `.onnx` file anywhere, or one that Godot imported.
+## Where a model's bytes come from: a `.onnx` file anywhere, one that Godot imported, or the
+## `policy.onnx` in a `.zip` that Estragon's trainer saved.
 ##
 ## Large tensors may lie in files beside the model; only in its own folder, or below it.
+
+const IN_ZIP: String = "policy.onnx"
+const ZIP_END: int = 0x06054b50
+const ZIP_ENTRY: int = 0x02014b50
 
 var error: String = ""
 var bytes: PackedByteArray = []
@@ -17,6 +22,8 @@ static func open(path: String) -> RLAddon.OnnxSource:
 	if FileAccess.file_exists(path):
 		source._folder = path.get_base_dir()
 		source.bytes = source._read(path)
+		if path.get_extension() == "zip" and not source.error:
+			source.bytes = source._from_zip(source.bytes)
 		return source
 	if ResourceLoader.exists(path):
 		var imported: Resource = ResourceLoader.load(path)
@@ -49,6 +56,36 @@ func part(location: String) -> PackedByteArray:
 ## Every file beside the model that was read, by its name.
 func parts() -> Dictionary[String, PackedByteArray]:
 	return _parts
+
+
+## The policy in an archive, which is not compressed.
+func _from_zip(archive: PackedByteArray) -> PackedByteArray:
+	var end: int = archive.size() - 22
+	while end >= 0 and archive.decode_u32(end) != ZIP_END:
+		end -= 1
+	var count: int = archive.decode_u16(end + 10) if end >= 0 else 0
+	var at: int = archive.decode_u32(end + 16) if end >= 0 else 0
+	for _entry: int in count:
+		if at + 46 > archive.size() or archive.decode_u32(at) != ZIP_ENTRY:
+			break
+		var name_size: int = archive.decode_u16(at + 28)
+		if archive.slice(at + 46, at + 46 + name_size).get_string_from_utf8() == IN_ZIP:
+			return _stored(archive, at)
+		at += 46 + name_size + archive.decode_u16(at + 30) + archive.decode_u16(at + 32)
+	error = "there is no %s in it: it was not saved by Estragon's trainer, or without onnx" % IN_ZIP
+	return PackedByteArray()
+
+
+func _stored(archive: PackedByteArray, entry: int) -> PackedByteArray:
+	var size: int = archive.decode_u32(entry + 24)
+	var header: int = archive.decode_u32(entry + 42)
+	if archive.decode_u16(entry + 10) == 0 and header + 30 <= archive.size():
+		var sizes: int = archive.decode_u16(header + 26) + archive.decode_u16(header + 28)
+		var start: int = header + 30 + sizes
+		if start + size <= archive.size():
+			return archive.slice(start, start + size)
+	error = "its %s is damaged or compressed" % IN_ZIP
+	return PackedByteArray()
 
 
 func _read(path: String) -> PackedByteArray:

@@ -1,0 +1,184 @@
+"""Training VR navigation in Godot: the doors, what they write, resuming and evaluating."""
+
+import json
+import runpy
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estragon.cli import main
+from estragon.godot.process import GodotProcess
+from estragon.godot.project import import_project
+from estragon.godot.user_data import resolve, user_folder
+from estragon.spacetime.config import RLConfig
+from estragon.support import paths
+from estragon.trainers.godot_rl_model import GodotRLModel
+from estragon.trainers.sb3.model_file import ModelFile
+
+ROOT = Path(__file__).resolve().parents[2]
+SHORT = {
+    "ppo": {"n_steps": 32, "batch_size": 32, "n_epochs": 1},
+    "network": {"net_arch": [16]},
+    "environment": {"num_environments": 4, "max_episode_steps": 20},
+    "training": {"total_timesteps": 256, "save_freq": 128, "eval_freq": 128, "eval_episodes": 4},
+}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "short.json"
+    path.write_text(json.dumps(SHORT))
+    return path
+
+
+@pytest.mark.slow
+def test_train_resume_and_evaluate(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ["train", "spacetime", "--config", str(config), "--output", str(out)]
+    saved, onnx = tmp_path / "saved.json", tmp_path / "policy.onnx"
+    assert main([*words, "--save-config", str(saved), "--onnx", str(onnx)]) == 0
+    assert RLConfig.from_json(saved).training.total_timesteps == 256
+    assert onnx.stat().st_size > 0
+    names = sorted(path.name for path in (out / "checkpoints").iterdir())
+    assert names == ["vr_nav_model_128_steps.zip", "vr_nav_model_256_steps.zip"]
+    best = out / "best_models" / "best_model.zip"
+    assert ModelFile(best).normalization is not None
+    assert list((out / "logs" / "PPO_1").glob("events.out.tfevents*"))
+    spec = ModelFile(best).spec
+    assert spec is not None
+    assert (spec.layers, spec.activation) == ((16,), "relu")
+    assert spec.hyperparameters["n_epochs"] == 1
+    said = capsys.readouterr()
+    assert f"best_models and logs are in {out}" in said.err
+    assert "evaluation at 256 steps: 4 episodes" in said.out
+
+    assert main([*words, "--resume", str(out / "checkpoints" / names[0])]) == 0
+    said = capsys.readouterr()
+    assert "resuming at 128 steps" in said.err
+    assert "iteration 1: 256 steps" in said.out
+    assert main([*words, "--resume", str(out / "checkpoints" / names[1])]) == 2
+    assert "has all 256 steps; --timesteps asks for more" in capsys.readouterr().err
+
+    observation = np.linspace(-1.0, 1.0, 48, dtype=np.float32)
+    models = [GodotRLModel.load(path) for path in (out / "logs" / "PPO_1" / "model.zip", onnx)]
+    first, second = (model.predict(observation) for model in models)
+    assert first.shape == (3,)
+    assert first == pytest.approx(second, abs=1e-5)
+    with zipfile.ZipFile(best) as archive:
+        assert archive.getinfo("policy.onnx").compress_type == zipfile.ZIP_STORED
+    _check_in_godot(out / "logs" / "PPO_1" / "model.zip", observation, first, tmp_path)
+
+    assert main([*words, "--eval", str(best), "--episodes", "4"]) == 0
+    said = capsys.readouterr()
+    assert f"{best}: 4 episodes: reward" in said.out
+    assert "comfort_mean" in said.out
+
+
+def _check_in_godot(model: Path, observation: np.ndarray, action: np.ndarray, folder: Path) -> None:
+    """The addon loads the same .zip, and acts the same."""
+    script = folder / "predict.gd"
+    numbers = list(map(float, observation))
+    script.write_text(
+        f"""extends SceneTree
+func _init() -> void:
+	var model := GodotRLModel.new()
+	if not model.load("{model}"):
+		print("error ", model.error)
+	else:
+		var predicted: Dictionary = model.predict({numbers})
+		print("action ", JSON.stringify(Array(model.actions_in(predicted))))
+	print("missing ", model.load("{model.with_name("gone.zip")}"))
+	quit()
+"""
+    )
+    words = ["--headless", "--path", str(import_project(paths.godot_project()))]
+    with GodotProcess([*words, "--script", str(script)], folder=folder) as process:
+        process.wait("the prediction", 120.0)
+        said = [line for line in process.lines() if line.startswith(("action", "error", "missing"))]
+    assert said[1] == "missing false"
+    assert json.loads(said[0].removeprefix("action ")) == pytest.approx(action.tolist(), abs=1e-4)
+
+
+@pytest.mark.slow
+def test_train_and_evaluate_the_course(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--output", str(tmp_path), "--experiment_name", "course"]
+    numbers = ["--timesteps", "256", "--num_envs", "2", "--save_frequency", "128"]
+    assert main(["train", "scene", *words, *numbers]) == 0
+    models = {path.name for path in (tmp_path / "models").iterdir()}
+    assert {"course_step_128.zip", "course_final.zip", "course_final.onnx"} <= models
+    assert list((tmp_path / "logs").glob("course_1/events*"))
+    spec = ModelFile(tmp_path / "models" / "course_final.zip").spec
+    assert spec is not None
+    assert spec.observation_space != spec.action_space
+    capsys.readouterr()
+
+
+def test_what_cannot_be(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        (["--preset", "slow"], "quick_test"),
+        (["--config", str(tmp_path / "missing.json")], "cannot read"),
+        (["--timesteps", "-3"], "training.total_timesteps: expected at least 1, got -3"),
+        (["--episodes", "0", "--eval", "x.zip"], "--episodes: expected at least 1"),
+        (["--eval", "x.zip", "--resume", "y.zip"], "leave out --resume"),
+        (["--eval", "x.zip"], "cannot read"),
+    ):
+        assert main(["train", "spacetime", *words]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_user_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    real = user_folder()
+    assert real.name == "Estragon"
+    assert resolve("user://ml_training/logs") == real / "ml_training" / "logs"
+    assert resolve(Path("user://ml_training")) == real / "ml_training"
+    assert resolve("here/there") == Path("here/there")
+    if sys.platform == "linux":
+        assert real == tmp_path / "godot" / "app_userdata" / "Estragon"
+
+
+def test_the_doors(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "ml" / "rl_config.py"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "example_config.json" in done.stdout
+    assert RLConfig.from_json(tmp_path / "example_config.json") == RLConfig()
+    offered = runpy.run_path(str(ROOT / "scripts" / "ml" / "rl_utils.py"))
+    for name in ("GodotAPIClient", "RewardCalculator", "ActionSmoother", "normalize", "to_vector"):
+        assert name in offered
+    found = offered["__getattr__"]("SceneReloadCallback")
+    assert found.__name__ == "SceneReloadCallback"
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        "scripts/ml/train_vr_navigation.py",
+        "rl_training/train_vr_locomotion.py",
+        "rl_training/test_vr_locomotion.py",
+        "rl_training/api_controlled_training.py",
+    ],
+)
+def test_doors_have_the_flags_of_their_callers(door: str) -> None:
+    flags = {
+        "train_vr_navigation.py": "--preset --config --timesteps --resume --eval --episodes "
+        "--verbose --save-config --no-launch",
+        "train_vr_locomotion.py": "--timesteps --num_envs --save_frequency --experiment_name --viz",
+        "test_vr_locomotion.py": "--episodes",
+        "api_controlled_training.py": "--timesteps --num_envs",
+    }
+    done = subprocess.run(
+        [sys.executable, ROOT / door, "--help"], check=True, capture_output=True, text=True
+    )
+    for flag in flags[Path(door).name].split():
+        assert flag in done.stdout, flag

@@ -234,6 +234,8 @@ func _parse(head: String) -> String:
 func _parse_target(target: String) -> String:
 	if not target.begins_with("/"):
 		return "the path must start with /"
+	if "%00" in target:
+		return "a zero byte in the path"
 	_parsed.path = target.get_slice("?", 0)
 	if "?" in target:
 		for pair: String in target.substr(target.find("?") + 1).split("&", false):

@@ -110,6 +110,9 @@ func answer(is_reset: bool) -> void:
 
 func _take(connection: HttpConnection) -> RLAddon.Trainer.Command:
 	_wrong = ""
+	if registry.agents.is_empty():
+		connection.fail(409, "the scene has no agents")
+		return Command.HANDLED
 	_pending = connection
 	var order: RLAddon.Trainer.Command = _execute(connection.request)
 	if registry.problem:

@@ -101,8 +101,9 @@ func validate(connection: HttpConnection) -> void:
 
 
 func list(connection: HttpConnection) -> void:
-	var directory: String = connection.request.query.get("dir", FEATURES).trim_suffix("/")
-	var problem: String = SceneWhitelist.problem_of(directory + "/", "/")
+	var directory: String = connection.request.query.get("dir", FEATURES)
+	directory += "" if directory.ends_with("/") else "/"
+	var problem: String = SceneWhitelist.problem_of(directory, "/")
 	if problem:
 		connection.fail(400, "dir: " + problem)
 		return

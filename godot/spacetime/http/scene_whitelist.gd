@@ -62,7 +62,7 @@ func scenes_in(directory: String) -> Array[String]:
 	for file: String in ResourceLoader.list_directory(directory):
 		var path: String = directory.path_join(file)
 		if file.ends_with("/"):
-			found.append_array(scenes_in(path.trim_suffix("/")))
+			found.append_array(scenes_in(path))
 		elif allows(path):
 			found.append(path)
 	return found

@@ -1,5 +1,6 @@
 """Every endpoint of the HTTP API, in a real game; docs/openapi.yaml says what they return."""
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -64,12 +65,15 @@ def conforms(answer: Answer, method: str, path: str) -> Any:
     said = responses.get(str(answer.status), {"$ref": "#/components/responses/Error"})
     if said.get("$ref"):
         said = OPENAPI["components"]["responses"]["Error"]
-    schema = said["content"]["application/json"]["schema"]
-    components = yaml.safe_dump(OPENAPI["components"]).replace("nullable: true", "x-null: true")
-    whole = {"components": _with_null(yaml.safe_load(components)), **schema}
-    jsonschema.validate(answer.json, whole, jsonschema.Draft202012Validator)
+    check(answer.json, said["content"]["application/json"]["schema"])
     assert answer.headers["content-type"] == "application/json"
     return answer.json
+
+
+def check(value: Any, schema: dict[str, Any]) -> None:
+    """The value is what a schema of the OpenAPI file says."""
+    whole = {"components": _with_null(OPENAPI["components"]), **schema}
+    jsonschema.validate(value, whole, jsonschema.Draft202012Validator)
 
 
 def _with_null(schema: Any) -> Any:
@@ -78,8 +82,8 @@ def _with_null(schema: Any) -> Any:
         return [_with_null(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    inner = {key: _with_null(value) for key, value in schema.items() if key != "x-null"}
-    return {"anyOf": [inner, {"type": "null"}]} if "x-null" in schema else inner
+    inner = {key: _with_null(value) for key, value in schema.items() if key != "nullable"}
+    return {"anyOf": [inner, {"type": "null"}]} if "nullable" in schema else inner
 
 
 def test_the_openapi_file_lists_every_route() -> None:
@@ -90,6 +94,19 @@ def test_the_openapi_file_lists_every_route() -> None:
     assert served == described
     page = (ROOT / "docs/http_api.md").read_text()
     assert not [path for path in served if path not in page]
+
+
+def test_the_examples_of_the_page() -> None:
+    page = (ROOT / "docs/http_api.md").read_text()
+    blocks = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    schemas = ("Info", "ResetResult", "StepResult", "StepResults", None, "State")
+    for text, name in zip(blocks, schemas, strict=True):
+        example = json.loads(text)
+        if name is None:
+            sizes = {key: np.size(value) for key, value in example.items()}
+            assert sizes == OBSERVATION | {"collision": 1, "fell": 1}
+        else:
+            check(example, {"$ref": f"#/components/schemas/{name}"})
 
 
 def test_only_health_needs_no_token(game: Game, client: Client) -> None:

@@ -127,10 +127,9 @@ def test_the_last_stage_is_kept_unless_another_is_better_beyond_chance(
 ) -> None:
     names = ("0%", "50%", "75%", "100%")
     own, even = evaluator(), MATCHES // 2
-    # the hider of 0% is the best of all, but is not asked
-    wins = {"0%": 0, "50%": MATCHES, "75%": even - ahead, "100%": even}
-    played = [
-        [seeker, hider, mode, wins[hider], MATCHES]
+    wins = {"0%": MATCHES, "50%": MATCHES, "75%": even - ahead, "100%": even}
+    played = [  # the seeker of 0% wins more than that, but only against the hider of 0%
+        [seeker, hider, mode, wins[hider] * (hider == "0%" or seeker != "0%"), MATCHES]
         for seeker, hider, mode in itertools.product(names, names, MODES)
     ]
     own.restore([Stage(name, 1, int(name[:-1]), {}) for name in names], played)

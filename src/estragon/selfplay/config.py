@@ -80,7 +80,7 @@ class PPOConfig:
     """An update stops early when the KL divergence exceeds this."""
     reward_scale: float = 0.1
     """Rewards are multiplied by this before learning."""
-    past: float = 0.7
+    past: float = 0.5
     """Share of arenas in which one side is a past self."""
     sparring: float = 0.2
     """Share of arenas in which one side is a scripted bot."""

@@ -157,7 +157,7 @@ class StageEvaluator:
         }
 
     def strongest(self) -> dict[Role, Stage]:
-        """By role, the stage to keep: of the later half, the best against the later half.
+        """By role, the stage to keep: the best against the opponents of the second half.
 
         That is the last one, unless another wins more by more than chance.
         """
@@ -177,7 +177,7 @@ class StageEvaluator:
                 mean = float(np.mean(found))
                 return mean if role == "seeker" else 1.0 - mean
 
-            best = max(later, key=strength)
+            best = max(self.stages, key=strength)
             kept[role] = best if strength(best) > strength(last) + noise else last
         return kept
 

@@ -44,8 +44,6 @@ var _ticks_left: int = 0
 var _near_jumps: int = 0
 ## 1 if the seeker saw the hider when the decision began, -1 if not, 0 if its eyes were closed.
 var _sight: int = 0
-## Whether the seeker saw the hider from near enough to find it when the decision began.
-var _found: bool = false
 var _tags: Array[int] = [0, 0]
 ## Where each reward term is in `terms`.
 var _term_index: Dictionary[String, int] = TagRules.reward_terms()
@@ -138,7 +136,6 @@ func command(action_0: PackedFloat32Array, action_1: PackedFloat32Array) -> void
 		_sight = 0
 		_commands[seeker].clear()
 	_distance_before = agents[0].distance_to(agents[1])
-	_found = _sight == 1 and _distance_before < rules.found_m
 	_ticks_left = rules.decision_ticks
 	deciding = true
 	_near_jumps = 0
@@ -267,8 +264,7 @@ func _judge() -> void:
 		hunter.immune_ticks -= 1
 	if prey.immune_ticks > 0:
 		prey.immune_ticks -= 1
-	var is_touched: bool = hunter.gap_square(prey, _size) <= _reach_square
-	if prey.immune_ticks == 0 and (is_touched or _found):
+	if prey.immune_ticks == 0 and hunter.gap_square(prey, _size) <= _reach_square:
 		_tags[seeker] += 1
 		if rules.tag_ends_episode:
 			end = End.TAGGED

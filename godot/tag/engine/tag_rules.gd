@@ -80,8 +80,6 @@ var immunity_ticks: int
 ## Ticks in which the seeker's eyes are closed: it neither moves nor sees.
 var head_start_sec: float
 var head_start_ticks: int
-## A hider that the seeker sees from this near is found, which counts as a tag.
-var found_m: float
 var tag_ends_episode: bool
 ## The reward profile in force, by the names of rules.json.
 var weights: Dictionary[String, float] = {}
@@ -256,5 +254,4 @@ func _take_episode(data: Dictionary) -> void:
 	tag_ends_episode = chosen.tag_ends_episode
 	head_start_sec = chosen.get("head_start_sec", 0.0)
 	head_start_ticks = int(head_start_sec * ticks_per_second + 0.5)
-	found_m = chosen.get("found_m", 0.0)
 	limit_time(data.episode.time_limit_sec)

@@ -477,7 +477,6 @@ def decide(
         else:
             command_two = no_command()
     before = distance_between(one, two)
-    found = sight == 1 and before < c.found_m
     tags_one, tags_two, near_jumps = 0, 0, 0
     end, winner = GOING_ON, NOBODY
     for _ in range(c.decision_ticks):
@@ -486,7 +485,7 @@ def decide(
         jumped_two = move_agent(two, one, command_two, packed.boxes, layout, count, c)
         if jumped_one if seeker == 0 else jumped_two:
             near_jumps += seeker == acted_as_seeker and distance_between(one, two) <= w.jump_near_m
-        tagged, end = _judge_tick(arena, agents[a, seeker], agents[a, 1 - seeker], found, c)
+        tagged, end = _judge_tick(arena, agents[a, seeker], agents[a, 1 - seeker], c)
         if tagged:
             tags_one += seeker == 0
             tags_two += seeker == 1
@@ -511,19 +510,15 @@ def decide(
 
 
 @inlined
-def _judge_tick(arena: Any, seeker: Any, hider: Any, found: bool, c: Constants) -> tuple[bool, int]:
-    """Count the tick, then see whether it brought a tag or the end.
-
-    A hider that was `found` when the decision began is tagged.
-    """
+def _judge_tick(arena: Any, seeker: Any, hider: Any, c: Constants) -> tuple[bool, int]:
+    """Count the tick, then see whether it brought a tag or the end."""
     arena.tick = arena.tick + 1
     seeker.it_ticks = seeker.it_ticks + 1
     if seeker.immune_ticks > 0:
         seeker.immune_ticks = seeker.immune_ticks - 1
     if hider.immune_ticks > 0:
         hider.immune_ticks = hider.immune_ticks - 1
-    touched = gap_square(seeker, hider, c.size) <= c.reach_square
-    tagged = hider.immune_ticks == 0 and (touched or found)
+    tagged = hider.immune_ticks == 0 and gap_square(seeker, hider, c.size) <= c.reach_square
     if tagged:
         if c.tag_ends_episode:
             return True, TAGGED

@@ -115,8 +115,6 @@ class RuleSet(Struct, frozen=True, forbid_unknown_fields=True):
     immunity_sec: NotNegative
     head_start_sec: NotNegative = 0.0
     """For this long the seeker neither moves nor sees, and nobody can be tagged."""
-    found_m: NotNegative = 0.0
-    """A hider that the seeker sees from this near is found, which counts as a tag."""
     rewards: str = ""
     """The reward profile that comes with the rule set when it is chosen by name."""
 
@@ -184,8 +182,6 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
         numbers = msgspec.to_builtins(self)
         del numbers["reward_terms"]  # the profile has every weight
         numbers["rule_sets"] = numbers["rule_sets"][self.rules]
-        if not self.rule_set.found_m:  # older than the number
-            del numbers["rule_sets"]["found_m"]
         numbers["reward_profiles"] = numbers["reward_profiles"][self.rewards]
         return hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()[:16]
 

@@ -32,7 +32,6 @@ class Constants:
     limit_ticks: int
     immunity_ticks: int
     head_start_ticks: int
-    found: float
     tag_ends_episode: bool
     tag_reach: float
     spawn_separation: float
@@ -79,7 +78,6 @@ def derive_constants(rules_json: dict[str, Any]) -> Constants:
         step_tick_interval=int(episode["step_tick_interval"]),
         limit_ticks=rounded(episode["time_limit_sec"] * ticks_per_second) + head_start_ticks,
         head_start_ticks=head_start_ticks,
-        found=float(rule_set["found_m"]),
         immunity_ticks=rounded(rule_set["immunity_sec"] * ticks_per_second),
         tag_ends_episode=bool(rule_set["tag_ends_episode"]),
         tag_reach=float(episode["tag_reach_m"]),

@@ -32,7 +32,6 @@ class Tally:
     tags: list[int] = field(default_factory=lambda: [0, 0])
     near_jumps: list[int] = field(default_factory=lambda: [0, 0])
     sight: int = 0
-    found: bool = False
 
 
 class ReferenceMatch:
@@ -144,7 +143,6 @@ class ReferenceMatch:
         commands = [read_command(action, self.constants) for action in actions]
         tally = Tally(sight=0 if closed else 1 if self.sees[seeker] else -1)
         before = distance_between(*self.agents)
-        tally.found = tally.sight == 1 and before < self.constants.found
         end, winner = GOING_ON, NOBODY
         for _ in range(self.constants.step_tick_interval):
             end, winner = self._play_tick(commands, tally)
@@ -175,8 +173,7 @@ class ReferenceMatch:
             if agent.immune_ticks > 0:
                 agent.immune_ticks -= 1
         seeker, hider = self.agents[self.seeker], self.agents[1 - self.seeker]
-        caught = tally.found or within_reach(seeker, hider, self.constants)
-        if hider.immune_ticks == 0 and caught:
+        if hider.immune_ticks == 0 and within_reach(seeker, hider, self.constants):
             tally.tags[self.seeker] += 1
             if self.constants.tag_ends_episode:
                 return TAGGED, self.seeker

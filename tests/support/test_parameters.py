@@ -68,6 +68,23 @@ def test_json_is_read_too(tmp_path: Path) -> None:
     assert list(Plan.read(path).draw(0, 0, 0)) == ["wind"]
 
 
+def test_small_numbers_in_json_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "parameters.json"
+    path.write_text(json.dumps({"parameters": {"a": 1e-9, "b": {"log_uniform": [1e-9, 1e-9]}}}))
+    assert "1e-09" in path.read_text()
+    drawn = Plan.read(path).draw(0, 0, 0)
+    assert drawn["a"] == 1e-9
+    assert drawn["b"] == pytest.approx(1e-9)
+
+
+@pytest.mark.parametrize("text", ["", "{", "parameters: {a: 1}", '{"parameters": {"a": NaN}}'])
+def test_what_is_not_json_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "parameters.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"parameters\.json: not JSON"):
+        Plan.read(path)
+
+
 LESSON = {"name": "a", "until": {"reward": 1}}
 BAD: dict[str, tuple[Any, str]] = {
     "nothing": ({}, "neither"),

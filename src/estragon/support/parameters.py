@@ -150,14 +150,21 @@ class Plan:
         """Read a YAML or JSON file."""
         import yaml
 
+        is_json = path.suffix.lower() == ".json"  # YAML 1.1 takes 1e-9 for a word
+        load, kind = (msgspec.json.decode, "JSON") if is_json else (yaml.safe_load, "YAML")
         try:
             if path.stat().st_size > MAX_FILE:
                 raise UserError(f"{path}: larger than {MAX_FILE} bytes")
-            found = yaml.safe_load(path.read_text(encoding="utf-8"))
+            found = load(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-            raise UserError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
+        except (
+            yaml.YAMLError,
+            msgspec.DecodeError,
+            UnicodeDecodeError,
+            RecursionError,
+        ) as error:
+            raise UserError(f"{path}: not {kind}: {' '.join(str(error).split())[:200]}") from error
         try:
             return cls.parse(found, has_rule=has_rule)
         except UserError as error:

@@ -26,6 +26,7 @@ SOURCES = (
     ("godot/tag", "*.json"),
     ("godot/tag", "*.gd"),
     ("godot/addons", "*.gd"),
+    ("godot/spacetime", "*.gd"),
 )
 HEAD = """\
 # Results

@@ -46,10 +46,13 @@ class TrainerAdapter(Protocol):
     """A library's algorithm and its games."""
 
     counters: Counters
-    resume_flag: ClassVar[str]
-    """The option that resumes what `save` writes."""
     failures: ClassVar[tuple[type[Exception], ...]]
     """Exceptions that end a run with one line instead of a traceback, besides UserError."""
+
+    @property
+    def resume_flag(self) -> str:
+        """The option that resumes what `save` writes."""
+        ...
 
     def train(self, run: "Run") -> None:
         """Train until the run is over; call `run.end_iteration` after each iteration."""

@@ -190,10 +190,10 @@ class Sb3Adapter:
     """Called after that of the run."""
     checkpoint_path: Callable[[int], Path] | None = None
     """From the number of steps, where a checkpoint is written; None: in the run directory."""
+    resume_flag: str = "--resume_model_path"
     counters: Counters = dataclasses.field(init=False)
     _latest_replay: Path | None = dataclasses.field(default=None, init=False)
 
-    resume_flag: ClassVar[str] = "--resume_model_path"
     failures: ClassVar[tuple[type[Exception], ...]] = (OSError,)
 
     def __post_init__(self) -> None:

@@ -66,6 +66,7 @@ class Navigation:
             settings = dataclasses.replace(settings, resume_model_path=path, timesteps=left)
         note(f"checkpoints, best_models and logs are in {self.output}")
         additions = Additions(
+            resume_flag="--resume",
             wrap=self._wrap,
             callbacks=self._callbacks,
             checkpoint_path=lambda steps: (

@@ -42,6 +42,8 @@ class Additions:
     """Further callbacks of the learner."""
     checkpoint_path: Callable[[int], Path] | None = None
     """From the number of steps, where a checkpoint is written."""
+    resume_flag: str = "--resume_model_path"
+    """The option that resumes a model."""
 
 
 def train(
@@ -79,6 +81,7 @@ def train(
             learner = Sb3Adapter.resumed(settings, source, games)
         learner.curriculum = curriculum
         learner.checkpoint_path = added.checkpoint_path
+        learner.resume_flag = added.resume_flag
         learner.callbacks = tuple(added.callbacks(learner))
         _print_start(learner, folder)
         if settings.demos is not None:

@@ -12,6 +12,8 @@ const WEIGHTS: Dictionary[StringName, float] = {
 	&"waypoint": 1.0, &"goal": 1.0, &"vignette": -0.5, &"collision": -1.0, &"timeout": -5.0
 }
 const SPEED_MPS: float = 3.0
+## From a standstill to full speed at once takes long enough to bring the vignette on.
+const ACCELERATION_MPS2: float = 4.0
 const SNAP_DEG: float = 30.0
 ## While the stick is held, the rig turns again after this many ticks.
 const SNAP_TICKS: int = 24
@@ -43,7 +45,9 @@ func _ready() -> void:
 
 
 func begin() -> void:
+	top_speed_mps = SPEED_MPS
 	rig.max_speed_mps = SPEED_MPS
+	rig.acceleration_mps2 = ACCELERATION_MPS2
 	_snap_tick = 0
 	_teleport_tick = 0
 

@@ -148,8 +148,8 @@ func test_comfort() -> void:
 	for _tick: int in 180:
 		comfort.tick(Vector3.ZERO, 0.0, DELTA)
 	check_equal(comfort.vignette_intensity, 0.0, "it opens again")
-	check_equal(VRComfortSystem.score(0.0, 1.0, 2.0, 0.0), 1.0, "slow")
-	check_near(VRComfortSystem.score(0.8, 1.7, 2.0, 0.4), 0.3, 1e-6, "fast, turning, tilted")
+	check_equal(VRComfortSystem.score(0.0, 0.5, 0.0), 1.0, "slow")
+	check_near(VRComfortSystem.score(-0.8, 0.85, 0.4), 0.3, 1e-6, "fast, turning, tilted")
 
 
 func test_discrete_actions() -> void:

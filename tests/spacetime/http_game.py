@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from estragon.godot.user_data import usable_user_folders
+from estragon.godot.process import usable_user_folders
 
 HOST = "127.0.0.1"
 TOKEN = "a-token-of-the-tests"

@@ -61,6 +61,8 @@ func begin() -> void:
 		_limits[limit] = RLParameters.number(limit, LIMITS[limit], self)
 	rig.max_speed_mps = _limits["max_movement_speed"]
 	rig.max_turn_deg = _limits["max_rotation_speed"]
+	top_speed_mps = maxf(rig.max_speed_mps, 0.01)
+	top_turn_deg = maxf(rig.max_turn_deg, 0.01)
 	for weight: String in WEIGHTS:
 		_weights[weight] = RLParameters.number(weight, WEIGHTS[weight], self)
 

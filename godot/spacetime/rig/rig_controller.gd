@@ -14,6 +14,9 @@ var summary: Dictionary = {}
 var last_named: Dictionary = {}
 var arena: LocomotionArena
 
+## The fastest that the task allows.
+var top_speed_mps: float = 2.0
+var top_turn_deg: float = 90.0
 ## Of this episode.
 var collisions: int = 0
 ## The sum of the comfort scores of all ticks.
@@ -96,7 +99,8 @@ func describe_step() -> Dictionary:
 
 func comfort_now() -> float:
 	var speed: float = Vector2(rig.velocity.x, rig.velocity.z).length()
-	return VRComfortSystem.score(rig.turn_rate, speed, rig.max_speed_mps, rig.camera.rotation.z)
+	var turn_share: float = rig.turn_rate / deg_to_rad(top_turn_deg)
+	return VRComfortSystem.score(turn_share, speed / top_speed_mps, rig.camera.rotation.z)
 
 
 ## A tick of the arena is over.

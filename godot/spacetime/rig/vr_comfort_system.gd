@@ -36,13 +36,13 @@ var _turn_rate: float = 0.0
 @onready var _vignette: MeshInstance3D = get_node_or_null(^"../XROrigin3D/XRCamera3D/Vignette")
 
 
-## How comfortable a moment is, from 0 to 1: slow turning (rad/s), walking below 80% of the top
-## speed, an upright head (roll in rad).
-static func score(turn_rate: float, speed_mps: float, max_speed_mps: float, roll: float) -> float:
+## How comfortable a moment is, from 0 to 1: turning and walking below 70% and 80% of the fastest,
+## an upright head (roll in rad).
+static func score(turn_share: float, speed_share: float, roll: float) -> float:
 	var comfort: float = 1.0
-	if absf(turn_rate) > 0.7:
+	if absf(turn_share) > 0.7:
 		comfort -= 0.3
-	if speed_mps > max_speed_mps * 0.8:
+	if speed_share > 0.8:
 		comfort -= 0.2
 	if absf(roll) > 0.3:
 		comfort -= 0.2

@@ -10,7 +10,7 @@ var _model: GodotRLModel = GodotRLModel.new()
 
 
 func answer(
-	request: Dictionary, plan: RLAddon.OnnxPlan, given: Array[RLAddon.OnnxTensor]
+	request: Dictionary, plan: RLRuntime.OnnxPlan, given: Array[RLRuntime.OnnxTensor]
 ) -> Dictionary:
 	match request["ask"]:
 		"time":

@@ -37,7 +37,7 @@ func _log_error(
 
 var _log: Object
 var _channel: TagChannel = TagChannel.new()
-var _plan: RLAddon.OnnxPlan
+var _plan: RLRuntime.OnnxPlan
 var _scripts: Dictionary[String, Object] = {}
 
 
@@ -65,10 +65,10 @@ func _process(_delta: float) -> bool:
 		return true
 	var length: int = frame.decode_u32(0)
 	var request: Dictionary = JSON.parse_string(frame.slice(4, 4 + length).get_string_from_utf8())
-	var given: Array[RLAddon.OnnxTensor] = _tensors(
+	var given: Array[RLRuntime.OnnxTensor] = _tensors(
 		request.get("tensors", []), frame.slice(4 + length)
 	)
-	var made: Array[RLAddon.OnnxTensor] = []
+	var made: Array[RLRuntime.OnnxTensor] = []
 	var said: Dictionary = {"error": "a script failed"}
 	match request["do"]:
 		"load":
@@ -90,9 +90,9 @@ func _process(_delta: float) -> bool:
 
 func _load(path: String) -> Dictionary:
 	var started: int = Time.get_ticks_usec()
-	var file: RLAddon.OnnxFile = RLAddon.OnnxFile.new()
-	_plan = RLAddon.OnnxPlan.new()
-	if file.read(RLAddon.OnnxSource.open(path)):
+	var file: RLRuntime.OnnxFile = RLRuntime.OnnxFile.new()
+	_plan = RLRuntime.OnnxPlan.new()
+	if file.read(RLRuntime.OnnxSource.open(path)):
 		_plan.prepare(file)
 	return {
 		"error": file.error if file.error else _plan.error,
@@ -104,7 +104,7 @@ func _load(path: String) -> Dictionary:
 	}
 
 
-func _described(port: RLAddon.OnnxPort) -> Dictionary:
+func _described(port: RLRuntime.OnnxPort) -> Dictionary:
 	return {
 		"name": port.name,
 		"type": port.type,
@@ -113,12 +113,12 @@ func _described(port: RLAddon.OnnxPort) -> Dictionary:
 	}
 
 
-func _tensors(described: Array, numbers: PackedByteArray) -> Array[RLAddon.OnnxTensor]:
-	var found: Array[RLAddon.OnnxTensor] = []
+func _tensors(described: Array, numbers: PackedByteArray) -> Array[RLRuntime.OnnxTensor]:
+	var found: Array[RLRuntime.OnnxTensor] = []
 	var at: int = 0
 	for entry: Dictionary in described:
 		var dims: PackedInt64Array = PackedInt64Array(entry["dims"])
-		var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.zeros(dims, entry["type"])
+		var tensor: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.zeros(dims, entry["type"])
 		var stop: int = at + tensor.count() * (4 if tensor.is_float() else 8)
 		if tensor.is_float():
 			tensor.floats = numbers.slice(at, stop).to_float32_array()
@@ -129,10 +129,10 @@ func _tensors(described: Array, numbers: PackedByteArray) -> Array[RLAddon.OnnxT
 	return found
 
 
-func _answer(said: Dictionary, tensors: Array[RLAddon.OnnxTensor]) -> void:
+func _answer(said: Dictionary, tensors: Array[RLRuntime.OnnxTensor]) -> void:
 	var described: Array[Dictionary] = []
 	var numbers: PackedByteArray = []
-	for tensor: RLAddon.OnnxTensor in tensors:
+	for tensor: RLRuntime.OnnxTensor in tensors:
 		described.append({"type": tensor.type, "dims": Array(tensor.dims)})
 		numbers.append_array(
 			tensor.floats.to_byte_array() if tensor.is_float() else tensor.ints.to_byte_array()

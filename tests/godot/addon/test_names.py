@@ -16,7 +16,7 @@ DOCUMENTED = {
     *("RayCastSensor3D", "GridSensor2D", "GridSensor3D", "PositionSensor2D", "PositionSensor3D"),
     *("RGBCameraSensor2D", "RGBCameraSensor3D", "RewardFunction2D", "RewardFunction3D"),
     *("ApproachNodeReward2D", "ApproachNodeReward3D", "ONNXModel", "GodotRLModel", "RLAddon"),
-    *("RLParameter", "RLParameters", "RLParameterSet"),
+    *("RLParameter", "RLParameters", "RLParameterSet", "RLRuntime"),
 }
 NOUNS = re.findall(
     r"\w+",

@@ -18,6 +18,9 @@ const LENGTHS: String = "seq_lens"
 ## What trainers call the output that says how much they expect to get.
 const VALUES: Array[String] = ["value", "values", "vf_preds"]
 
+## RLRuntime, once a model has needed it.
+static var _runtime: GDScript
+
 ## Why the last call failed, or "".
 var error: String = ""
 ## What the model's maker wrote beside the graph, by key.
@@ -27,13 +30,14 @@ var random: RandomNumberGenerator = RandomNumberGenerator.new()
 ## How long the last prediction took.
 var duration_usec: int = 0
 
-var _plan: RLAddon.OnnxPlan
-var _batch: RLAddon.GodotRLBatch
+## These four are of classes that RLRuntime lists; it is not named, so that nothing loads it early.
+var _plan: RefCounted
+var _batch: RefCounted
 ## For observations that are only to be tried.
-var _trial: RLAddon.GodotRLBatch
+var _trial: RefCounted
+var _work: RefCounted
 var _output: int = 0
 var _task: int = -1
-var _work: RLAddon.GodotRLWork
 
 
 func _notification(what: int) -> void:
@@ -44,12 +48,12 @@ func _notification(what: int) -> void:
 ## Open a model: an `.onnx` file, or a `.zip` of Estragon's trainer with the policy in it; `res://`,
 ## `user://` or a full path. False, and `error` says why, if it cannot run.
 func load(path: String) -> bool:
-	return _take(RLAddon.OnnxSource.open(path), path)
+	return _take(_scripts().OnnxSource.open(path), path)
 
 
 ## The same from a resource that Godot imported.
 func load_resource(resource: RLAddon.OnnxResource) -> bool:
-	return _take(RLAddon.OnnxSource.of(resource), resource.resource_path)
+	return _take(_scripts().OnnxSource.of(resource), resource.resource_path)
 
 
 func is_loaded() -> bool:
@@ -65,7 +69,7 @@ func observation_shapes() -> Dictionary[String, PackedInt64Array]:
 
 func output_names() -> PackedStringArray:
 	var names: PackedStringArray = []
-	for port: RLAddon.OnnxPort in _plan.outputs if _plan else []:
+	for port: RefCounted in _plan.outputs if _plan else []:
 		names.append(port.name)
 	return names
 
@@ -109,7 +113,7 @@ func value_in(predicted: Dictionary) -> float:
 ## an `error`.
 func predict(obs: Variant, agent: Variant = null) -> Variant:
 	_join()
-	var work: RLAddon.GodotRLWork = RLAddon.GodotRLWork.new(_plan, _batch, obs, agent)
+	var work: RefCounted = _scripts().GodotRLWork.new(_plan, _batch, obs, agent)
 	work.run()
 	_note(work)
 	return work.result()
@@ -121,7 +125,7 @@ func start(obs: Variant, agent: Variant = null) -> bool:
 		return false
 	_join()
 	var kept: Variant = obs.duplicate(true) if obs is Array or obs is Dictionary else obs
-	_work = RLAddon.GodotRLWork.new(_plan, _batch, kept, agent)
+	_work = _scripts().GodotRLWork.new(_plan, _batch, kept, agent)
 	_task = WorkerThreadPool.add_task(_work.run, true, "onnx")
 	return true
 
@@ -160,11 +164,18 @@ func reset(agent: Variant = null) -> void:
 		_batch.reset(agent)
 
 
-func _take(source: RLAddon.OnnxSource, path: String) -> bool:
+static func _scripts() -> GDScript:
+	if not _runtime:
+		var folder: String = (GodotRLModel as Script).resource_path.get_base_dir()
+		_runtime = ResourceLoader.load(folder.path_join("rl_runtime.gd"))
+	return _runtime
+
+
+func _take(source: RefCounted, path: String) -> bool:
 	_join()
 	error = ""
-	var file: RLAddon.OnnxFile = RLAddon.OnnxFile.new()
-	var plan: RLAddon.OnnxPlan = RLAddon.OnnxPlan.new()
+	var file: RefCounted = _scripts().OnnxFile.new()
+	var plan: RefCounted = _scripts().OnnxPlan.new()
 	if not file.read(source):
 		error = "%s: %s" % [path, file.error]
 	elif not plan.prepare(file):
@@ -173,8 +184,8 @@ func _take(source: RLAddon.OnnxSource, path: String) -> bool:
 		return false
 	_plan = plan
 	metadata = file.metadata
-	_batch = RLAddon.GodotRLBatch.new(plan)
-	_trial = RLAddon.GodotRLBatch.new(plan)
+	_batch = _scripts().GodotRLBatch.new(plan)
+	_trial = _scripts().GodotRLBatch.new(plan)
 	_output = maxi(output_names().find(OUTPUT), 0)
 	return true
 
@@ -197,6 +208,6 @@ func _join() -> void:
 		_note(_work)
 
 
-func _note(work: RLAddon.GodotRLWork) -> void:
+func _note(work: RefCounted) -> void:
 	error = work.error
 	duration_usec = work.duration_usec

@@ -9,19 +9,21 @@ const LIMIT_SEC: float = 20.0
 
 var error: String = ""
 var opset: int = 0
-var nodes: Array[RLAddon.OnnxNode] = []
-var constants: Dictionary[String, RLAddon.OnnxTensor] = {}
-var inputs: Array[RLAddon.OnnxPort] = []
-var outputs: Array[RLAddon.OnnxPort] = []
+var nodes: Array[RLRuntime.OnnxNode] = []
+var constants: Dictionary[String, RLRuntime.OnnxTensor] = {}
+var inputs: Array[RLRuntime.OnnxPort] = []
+var outputs: Array[RLRuntime.OnnxPort] = []
 ## What its maker wrote beside the graph.
 var metadata: Dictionary[String, String] = {}
 
-var _budget: RLAddon.OnnxBudget = RLAddon.OnnxBudget.new(RLAddon.OnnxBudget.READING, LIMIT_SEC)
-var _tensors: RLAddon.OnnxTensorReader
+var _budget: RLRuntime.OnnxBudget = RLRuntime.OnnxBudget.new(
+	RLRuntime.OnnxBudget.READING, LIMIT_SEC
+)
+var _tensors: RLRuntime.OnnxTensorReader
 
 
 ## Read a model; false, and `error` says why, if it is none that can be read.
-func read(source: RLAddon.OnnxSource) -> bool:
+func read(source: RLRuntime.OnnxSource) -> bool:
 	if source.error:
 		error = source.error
 		return false
@@ -29,8 +31,8 @@ func read(source: RLAddon.OnnxSource) -> bool:
 	if bytes.is_empty():
 		error = "the file is empty"
 		return false
-	_tensors = RLAddon.OnnxTensorReader.new(source, _budget)
-	var wire: RLAddon.OnnxWire = RLAddon.OnnxWire.new(bytes, 0, bytes.size(), _budget)
+	_tensors = RLRuntime.OnnxTensorReader.new(source, _budget)
+	var wire: RLRuntime.OnnxWire = RLRuntime.OnnxWire.new(bytes, 0, bytes.size(), _budget)
 	var graphs: int = 0
 	while not error and wire.next():
 		match wire.field:
@@ -50,7 +52,7 @@ func read(source: RLAddon.OnnxSource) -> bool:
 	return error.is_empty()
 
 
-func _read_opset(wire: RLAddon.OnnxWire) -> void:
+func _read_opset(wire: RLRuntime.OnnxWire) -> void:
 	var domain: String = ""
 	var version: int = 0
 	while wire.next():
@@ -67,12 +69,12 @@ func _read_opset(wire: RLAddon.OnnxWire) -> void:
 		_fail("opset %d; %d to %d can be run" % [version, OLDEST_OPSET, NEWEST_OPSET])
 
 
-func _read_metadata(wire: RLAddon.OnnxWire) -> void:
+func _read_metadata(wire: RLRuntime.OnnxWire) -> void:
 	var entry: PackedStringArray = _read_pair(wire)
 	metadata[entry[0]] = entry[1]
 
 
-func _read_pair(wire: RLAddon.OnnxWire) -> PackedStringArray:
+func _read_pair(wire: RLRuntime.OnnxWire) -> PackedStringArray:
 	var entry: PackedStringArray = ["", ""]
 	while wire.next():
 		if wire.field == 1 or wire.field == 2:
@@ -81,15 +83,15 @@ func _read_pair(wire: RLAddon.OnnxWire) -> PackedStringArray:
 	return entry
 
 
-func _read_graph(wire: RLAddon.OnnxWire) -> void:
+func _read_graph(wire: RLRuntime.OnnxWire) -> void:
 	while not error and wire.next():
 		match wire.field:
 			1:
 				nodes.append(_read_node(wire.message()))
-				if nodes.size() > RLAddon.OnnxBudget.LARGEST_GRAPH:
-					_fail("more than %d nodes" % RLAddon.OnnxBudget.LARGEST_GRAPH)
+				if nodes.size() > RLRuntime.OnnxBudget.LARGEST_GRAPH:
+					_fail("more than %d nodes" % RLRuntime.OnnxBudget.LARGEST_GRAPH)
 			5:
-				var tensor: RLAddon.OnnxTensor = _tensors.read(wire.message())
+				var tensor: RLRuntime.OnnxTensor = _tensors.read(wire.message())
 				_fail(_tensors.error)
 				constants[_tensors.name] = tensor
 			11:
@@ -101,8 +103,8 @@ func _read_graph(wire: RLAddon.OnnxWire) -> void:
 	_end(wire)
 
 
-func _read_node(wire: RLAddon.OnnxWire) -> RLAddon.OnnxNode:
-	var node: RLAddon.OnnxNode = RLAddon.OnnxNode.new()
+func _read_node(wire: RLRuntime.OnnxWire) -> RLRuntime.OnnxNode:
+	var node: RLRuntime.OnnxNode = RLRuntime.OnnxNode.new()
 	while not error and wire.next():
 		match wire.field:
 			1:
@@ -121,7 +123,7 @@ func _read_node(wire: RLAddon.OnnxWire) -> RLAddon.OnnxNode:
 	return node
 
 
-func _read_attribute(wire: RLAddon.OnnxWire, node: RLAddon.OnnxNode) -> void:
+func _read_attribute(wire: RLRuntime.OnnxWire, node: RLRuntime.OnnxNode) -> void:
 	var name: String = ""
 	var type: int = 0
 	var found: Dictionary[int, Variant] = {}
@@ -165,8 +167,8 @@ func _read_attribute(wire: RLAddon.OnnxWire, node: RLAddon.OnnxNode) -> void:
 	node.attributes[name] = found.get(type)
 
 
-func _read_port(wire: RLAddon.OnnxWire) -> RLAddon.OnnxPort:
-	var port: RLAddon.OnnxPort = RLAddon.OnnxPort.new()
+func _read_port(wire: RLRuntime.OnnxWire) -> RLRuntime.OnnxPort:
+	var port: RLRuntime.OnnxPort = RLRuntime.OnnxPort.new()
 	while wire.next():
 		match wire.field:
 			1:
@@ -177,14 +179,14 @@ func _read_port(wire: RLAddon.OnnxWire) -> RLAddon.OnnxPort:
 	return port
 
 
-func _read_type(wire: RLAddon.OnnxWire, port: RLAddon.OnnxPort) -> void:
+func _read_type(wire: RLRuntime.OnnxWire, port: RLRuntime.OnnxPort) -> void:
 	while wire.next():
 		if wire.field == 1:
 			_read_tensor_type(wire.message(), port)
 	_end(wire)
 
 
-func _read_tensor_type(wire: RLAddon.OnnxWire, port: RLAddon.OnnxPort) -> void:
+func _read_tensor_type(wire: RLRuntime.OnnxWire, port: RLRuntime.OnnxPort) -> void:
 	while wire.next():
 		match wire.field:
 			1:
@@ -195,13 +197,13 @@ func _read_tensor_type(wire: RLAddon.OnnxWire, port: RLAddon.OnnxPort) -> void:
 	_end(wire)
 
 
-func _read_shape(wire: RLAddon.OnnxWire, port: RLAddon.OnnxPort) -> void:
+func _read_shape(wire: RLRuntime.OnnxWire, port: RLRuntime.OnnxPort) -> void:
 	while wire.next():
 		if wire.field != 1:
 			continue
 		var size: int = -1
 		var free: String = ""
-		var inner: RLAddon.OnnxWire = wire.message()
+		var inner: RLRuntime.OnnxWire = wire.message()
 		while inner.next():
 			match inner.field:
 				1:
@@ -213,11 +215,11 @@ func _read_shape(wire: RLAddon.OnnxWire, port: RLAddon.OnnxPort) -> void:
 		port.free.append(free)
 	_end(wire)
 	var least: PackedInt64Array = port.filled(1)
-	if not RLAddon.OnnxShape.is_allowed(least):
-		_fail("'%s' has the shape %s" % [port.name, RLAddon.OnnxShape.text(port.dims)])
+	if not RLRuntime.OnnxShape.is_allowed(least):
+		_fail("'%s' has the shape %s" % [port.name, RLRuntime.OnnxShape.text(port.dims)])
 
 
-func _end(wire: RLAddon.OnnxWire) -> void:
+func _end(wire: RLRuntime.OnnxWire) -> void:
 	_fail(wire.error)
 
 

@@ -54,8 +54,8 @@ func _import(
 	_platform_variants: Array[String],
 	_gen_files: Array[String]
 ) -> int:
-	var source: RLAddon.OnnxSource = RLAddon.OnnxSource.open(source_file)
-	var file: RLAddon.OnnxFile = RLAddon.OnnxFile.new()
+	var source: RLRuntime.OnnxSource = RLRuntime.OnnxSource.open(source_file)
+	var file: RLRuntime.OnnxFile = RLRuntime.OnnxFile.new()
 	if source.error or not file.read(source):
 		push_error("%s: %s" % [source_file, source.error if source.error else file.error])
 		return ERR_FILE_CORRUPT

@@ -47,11 +47,11 @@ func reals(attribute: String, otherwise: PackedFloat32Array = []) -> PackedFloat
 	return _read(attribute, otherwise)
 
 
-func tensor(attribute: String) -> RLAddon.OnnxTensor:
+func tensor(attribute: String) -> RLRuntime.OnnxTensor:
 	if not has(attribute):
 		return null
 	var found: Variant = attributes[attribute]
-	if not found is RLAddon.OnnxTensor:
+	if not found is RLRuntime.OnnxTensor:
 		error = "its attribute '%s' is not a tensor" % attribute
 		return null
 	return found

@@ -3,7 +3,7 @@ extends RefCounted
 ## An input or output of a model: its name, type and shape.
 
 var name: String = ""
-var type: int = RLAddon.OnnxTensor.Type.UNDEFINED
+var type: int = RLRuntime.OnnxTensor.Type.UNDEFINED
 ## Sizes; -1 where any size will do, such as the number of agents.
 var dims: PackedInt64Array = []
 ## Whether the file says what shape it has.
@@ -13,8 +13,8 @@ var free: PackedStringArray = []
 
 
 func describe() -> String:
-	var shape: String = RLAddon.OnnxShape.text(dims) if has_shape else "any shape"
-	return "%s (%s %s)" % [name, RLAddon.OnnxTensor.type_name(type), shape]
+	var shape: String = RLRuntime.OnnxShape.text(dims) if has_shape else "any shape"
+	return "%s (%s %s)" % [name, RLRuntime.OnnxTensor.type_name(type), shape]
 
 
 ## The same with every free size set to `size`.

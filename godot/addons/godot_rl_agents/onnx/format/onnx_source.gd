@@ -17,8 +17,8 @@ var _parts: Dictionary[String, PackedByteArray] = {}
 
 
 ## Open `res://`, `user://` or a full path. In an exported game the imported copy is opened.
-static func open(path: String) -> RLAddon.OnnxSource:
-	var source: RLAddon.OnnxSource = RLAddon.OnnxSource.new()
+static func open(path: String) -> RLRuntime.OnnxSource:
+	var source: RLRuntime.OnnxSource = RLRuntime.OnnxSource.new()
 	if FileAccess.file_exists(path):
 		source._folder = path.get_base_dir()
 		source.bytes = source._read(path)
@@ -35,8 +35,8 @@ static func open(path: String) -> RLAddon.OnnxSource:
 	return source
 
 
-static func of(resource: RLAddon.OnnxResource) -> RLAddon.OnnxSource:
-	var source: RLAddon.OnnxSource = RLAddon.OnnxSource.new()
+static func of(resource: RLAddon.OnnxResource) -> RLRuntime.OnnxSource:
+	var source: RLRuntime.OnnxSource = RLRuntime.OnnxSource.new()
 	source.bytes = resource.bytes
 	source._parts = resource.parts
 	return source
@@ -94,7 +94,7 @@ func _read(path: String) -> PackedByteArray:
 		error = "cannot open %s: %s" % [path, error_string(FileAccess.get_open_error())]
 		return PackedByteArray()
 	var size: int = file.get_length()
-	if size > RLAddon.OnnxBudget.LARGEST_FILE:
-		error = "%s has %d bytes, more than %d" % [path, size, RLAddon.OnnxBudget.LARGEST_FILE]
+	if size > RLRuntime.OnnxBudget.LARGEST_FILE:
+		error = "%s has %d bytes, more than %d" % [path, size, RLRuntime.OnnxBudget.LARGEST_FILE]
 		return PackedByteArray()
 	return file.get_buffer(size)

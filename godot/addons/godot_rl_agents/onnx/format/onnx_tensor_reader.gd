@@ -4,27 +4,27 @@ extends RefCounted
 
 const EXTERNAL: int = 1
 ## Types whose raw form Godot reads at once.
-const AS_THEY_ARE: Array[int] = [RLAddon.OnnxTensor.Type.FLOAT, RLAddon.OnnxTensor.Type.INT64]
+const AS_THEY_ARE: Array[int] = [RLRuntime.OnnxTensor.Type.FLOAT, RLRuntime.OnnxTensor.Type.INT64]
 ## Bytes of an element in raw form.
 const WIDTHS: Dictionary[int, int] = {
-	RLAddon.OnnxTensor.Type.FLOAT: 4,
-	RLAddon.OnnxTensor.Type.DOUBLE: 8,
-	RLAddon.OnnxTensor.Type.UINT8: 1,
-	RLAddon.OnnxTensor.Type.INT8: 1,
-	RLAddon.OnnxTensor.Type.BOOL: 1,
-	RLAddon.OnnxTensor.Type.UINT16: 2,
-	RLAddon.OnnxTensor.Type.INT16: 2,
-	RLAddon.OnnxTensor.Type.INT32: 4,
-	RLAddon.OnnxTensor.Type.UINT32: 4,
-	RLAddon.OnnxTensor.Type.INT64: 8,
+	RLRuntime.OnnxTensor.Type.FLOAT: 4,
+	RLRuntime.OnnxTensor.Type.DOUBLE: 8,
+	RLRuntime.OnnxTensor.Type.UINT8: 1,
+	RLRuntime.OnnxTensor.Type.INT8: 1,
+	RLRuntime.OnnxTensor.Type.BOOL: 1,
+	RLRuntime.OnnxTensor.Type.UINT16: 2,
+	RLRuntime.OnnxTensor.Type.INT16: 2,
+	RLRuntime.OnnxTensor.Type.INT32: 4,
+	RLRuntime.OnnxTensor.Type.UINT32: 4,
+	RLRuntime.OnnxTensor.Type.INT64: 8,
 }
 
 var error: String = ""
 ## The name of the tensor that was read.
 var name: String = ""
 
-var _source: RLAddon.OnnxSource
-var _budget: RLAddon.OnnxBudget
+var _source: RLRuntime.OnnxSource
+var _budget: RLRuntime.OnnxBudget
 var _floats: PackedFloat32Array = []
 var _ints: PackedInt64Array = []
 var _raw: PackedByteArray = []
@@ -32,16 +32,16 @@ var _has_raw: bool = false
 var _location: Dictionary[String, String] = {}
 
 
-func _init(source: RLAddon.OnnxSource, budget: RLAddon.OnnxBudget) -> void:
+func _init(source: RLRuntime.OnnxSource, budget: RLRuntime.OnnxBudget) -> void:
 	_source = source
 	_budget = budget
 
 
-func read(wire: RLAddon.OnnxWire) -> RLAddon.OnnxTensor:
-	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
+func read(wire: RLRuntime.OnnxWire) -> RLRuntime.OnnxTensor:
+	var tensor: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.new()
 	var is_external: bool = false
 	name = ""
-	tensor.type = RLAddon.OnnxTensor.Type.UNDEFINED
+	tensor.type = RLRuntime.OnnxTensor.Type.UNDEFINED
 	_floats = []
 	_ints = []
 	_has_raw = false
@@ -68,10 +68,10 @@ func read(wire: RLAddon.OnnxWire) -> RLAddon.OnnxTensor:
 			14:
 				is_external = wire.whole() == EXTERNAL
 	_fail(wire.error)
-	if not error and not RLAddon.OnnxTensor.is_known(tensor.type):
-		_fail("%s tensors cannot be run" % RLAddon.OnnxTensor.type_name(tensor.type))
-	elif not error and not RLAddon.OnnxShape.is_allowed(tensor.dims):
-		_fail("the shape %s" % RLAddon.OnnxShape.text(tensor.dims))
+	if not error and not RLRuntime.OnnxTensor.is_known(tensor.type):
+		_fail("%s tensors cannot be run" % RLRuntime.OnnxTensor.type_name(tensor.type))
+	elif not error and not RLRuntime.OnnxShape.is_allowed(tensor.dims):
+		_fail("the shape %s" % RLRuntime.OnnxShape.text(tensor.dims))
 	if not error and is_external:
 		_read_external()
 	if not error:
@@ -82,8 +82,8 @@ func read(wire: RLAddon.OnnxWire) -> RLAddon.OnnxTensor:
 	return tensor
 
 
-func _fill(tensor: RLAddon.OnnxTensor) -> void:
-	var size: int = RLAddon.OnnxShape.count(tensor.dims)
+func _fill(tensor: RLRuntime.OnnxTensor) -> void:
+	var size: int = RLRuntime.OnnxShape.count(tensor.dims)
 	if _has_raw:
 		var width: int = WIDTHS[tensor.type]
 		if _raw.size() != size * width:
@@ -96,27 +96,27 @@ func _fill(tensor: RLAddon.OnnxTensor) -> void:
 		tensor.floats = _floats
 	else:
 		for index: int in _ints.size():
-			_ints[index] = RLAddon.OnnxTensor.wrapped(_ints[index], tensor.type)
+			_ints[index] = RLRuntime.OnnxTensor.wrapped(_ints[index], tensor.type)
 		tensor.ints = _ints
 	if not error and tensor.count() != size:
 		_fail("%d numbers for %s" % [tensor.count(), tensor.describe()])
 
 
-func _decode(tensor: RLAddon.OnnxTensor) -> void:
+func _decode(tensor: RLRuntime.OnnxTensor) -> void:
 	match tensor.type:
-		RLAddon.OnnxTensor.Type.FLOAT:
+		RLRuntime.OnnxTensor.Type.FLOAT:
 			tensor.floats = _raw.to_float32_array()
-		RLAddon.OnnxTensor.Type.DOUBLE:
+		RLRuntime.OnnxTensor.Type.DOUBLE:
 			tensor.floats.resize(_raw.size() >> 3)
 			for index: int in tensor.floats.size():
 				tensor.floats[index] = _raw.decode_double(8 * index)
-		RLAddon.OnnxTensor.Type.INT64:
+		RLRuntime.OnnxTensor.Type.INT64:
 			tensor.ints = _raw.to_int64_array()
 		_:
 			_decode_narrow(tensor)
 
 
-func _decode_narrow(tensor: RLAddon.OnnxTensor) -> void:
+func _decode_narrow(tensor: RLRuntime.OnnxTensor) -> void:
 	var width: int = WIDTHS[tensor.type]
 	var kind: int = tensor.type
 	var values: PackedInt64Array = []
@@ -124,18 +124,18 @@ func _decode_narrow(tensor: RLAddon.OnnxTensor) -> void:
 	for index: int in values.size():
 		match width:
 			1:
-				values[index] = RLAddon.OnnxTensor.wrapped(_raw[index], kind)
+				values[index] = RLRuntime.OnnxTensor.wrapped(_raw[index], kind)
 			2:
-				values[index] = RLAddon.OnnxTensor.wrapped(_raw.decode_u16(2 * index), kind)
+				values[index] = RLRuntime.OnnxTensor.wrapped(_raw.decode_u16(2 * index), kind)
 			_:
-				values[index] = RLAddon.OnnxTensor.wrapped(_raw.decode_u32(4 * index), kind)
+				values[index] = RLRuntime.OnnxTensor.wrapped(_raw.decode_u32(4 * index), kind)
 	tensor.ints = values
 
 
-func _add_doubles(wire: RLAddon.OnnxWire) -> void:
-	if wire.kind == RLAddon.OnnxWire.Kind.FIXED_64:
+func _add_doubles(wire: RLRuntime.OnnxWire) -> void:
+	if wire.kind == RLRuntime.OnnxWire.Kind.FIXED_64:
 		_floats.append(wire.bytes.decode_double(wire.start))
-	elif wire.kind != RLAddon.OnnxWire.Kind.BYTES or (wire.stop - wire.start) % 8 != 0:
+	elif wire.kind != RLRuntime.OnnxWire.Kind.BYTES or (wire.stop - wire.start) % 8 != 0:
 		_fail("field %d is not a list of floats" % wire.field)
 	elif not _budget.spend((wire.stop - wire.start) >> 3):
 		_fail("it takes too long to read")
@@ -144,7 +144,7 @@ func _add_doubles(wire: RLAddon.OnnxWire) -> void:
 			_floats.append(number)
 
 
-func _read_location(wire: RLAddon.OnnxWire) -> void:
+func _read_location(wire: RLRuntime.OnnxWire) -> void:
 	var entry: PackedStringArray = ["", ""]
 	while wire.next():
 		if wire.field == 1 or wire.field == 2:

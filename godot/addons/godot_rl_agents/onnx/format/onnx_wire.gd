@@ -21,10 +21,10 @@ var bytes: PackedByteArray
 
 var _at: int
 var _end: int
-var _budget: RLAddon.OnnxBudget
+var _budget: RLRuntime.OnnxBudget
 
 
-func _init(source: PackedByteArray, from: int, to: int, budget: RLAddon.OnnxBudget) -> void:
+func _init(source: PackedByteArray, from: int, to: int, budget: RLRuntime.OnnxBudget) -> void:
 	bytes = source
 	_at = from
 	_end = to
@@ -63,11 +63,11 @@ func next() -> bool:
 
 
 ## The message inside the field.
-func message() -> RLAddon.OnnxWire:
+func message() -> RLRuntime.OnnxWire:
 	if kind != Kind.BYTES:
 		_fail("field %d is not a message" % field)
-		return RLAddon.OnnxWire.new(bytes, 0, 0, _budget)
-	return RLAddon.OnnxWire.new(bytes, start, stop, _budget)
+		return RLRuntime.OnnxWire.new(bytes, 0, 0, _budget)
+	return RLRuntime.OnnxWire.new(bytes, start, stop, _budget)
 
 
 ## The text inside the field.

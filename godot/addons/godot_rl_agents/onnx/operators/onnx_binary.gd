@@ -1,4 +1,4 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## Operators that join two tensors, or several, number by number, one repeated to fit the other.
 
 const SEVERAL: PackedStringArray = ["Min", "Max", "Sum", "Mean"]
@@ -14,11 +14,11 @@ func prepare() -> void:
 		_is_fmod = node.whole("fmod") != 0
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	var is_several: bool = node.op in SEVERAL
 	if not has_inputs(given, 1 if is_several else 2, 64 if is_several else 2):
 		return []
-	var joined: RLAddon.OnnxTensor = given[0]
+	var joined: RLRuntime.OnnxTensor = given[0]
 	for index: int in range(1, given.size()):
 		if not given[index]:
 			return fail("input %d is missing" % index)
@@ -29,30 +29,30 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 		var mean: PackedFloat32Array = joined.floats.duplicate()
 		for index: int in mean.size():
 			mean[index] /= given.size()
-		joined = RLAddon.OnnxTensor.of_floats(mean, joined.dims, joined.type)
+		joined = RLRuntime.OnnxTensor.of_floats(mean, joined.dims, joined.type)
 	return [joined]
 
 
-func _join(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> RLAddon.OnnxTensor:
+func _join(left: RLRuntime.OnnxTensor, right: RLRuntime.OnnxTensor) -> RLRuntime.OnnxTensor:
 	if left.type != right.type and not (node.op == "Pow" and left.is_float()):
 		fail("%s does not go with %s" % [left.describe(), right.describe()])
 		return null
-	var shape: PackedInt64Array = RLAddon.OnnxShape.broadcast(left.dims, right.dims)
+	var shape: PackedInt64Array = RLRuntime.OnnxShape.broadcast(left.dims, right.dims)
 	if shape.has(-1):
 		fail("%s does not go with %s" % [left.describe(), right.describe()])
 		return null
 	if not may_make(shape):
 		return null
-	var first: RLAddon.OnnxTensor = RLAddon.OnnxShape.spread(left, shape)
-	var second: RLAddon.OnnxTensor = RLAddon.OnnxShape.spread(right, shape)
+	var first: RLRuntime.OnnxTensor = RLRuntime.OnnxShape.spread(left, shape)
+	var second: RLRuntime.OnnxTensor = RLRuntime.OnnxShape.spread(right, shape)
 	if node.op in COMPARING:
-		return RLAddon.OnnxTensor.of_ints(
-			_compared(first, second), shape, RLAddon.OnnxTensor.Type.BOOL
+		return RLRuntime.OnnxTensor.of_ints(
+			_compared(first, second), shape, RLRuntime.OnnxTensor.Type.BOOL
 		)
 	if left.is_float():
 		var made: PackedFloat32Array = _of_floats(first.floats, second.as_floats())
-		return RLAddon.OnnxTensor.of_floats(made, shape, left.type)
-	return RLAddon.OnnxTensor.of_ints(
+		return RLRuntime.OnnxTensor.of_floats(made, shape, left.type)
+	return RLRuntime.OnnxTensor.of_ints(
 		_of_ints(first.ints, second.ints, left.type), shape, left.type
 	)
 
@@ -122,14 +122,14 @@ func _of_ints(a: PackedInt64Array, b: PackedInt64Array, type: int) -> PackedInt6
 			for index: int in size:
 				made[index] = int(pow(a[index], b[index]))
 		_:
-			fail("it cannot work on %s" % RLAddon.OnnxTensor.type_name(type))
-	if type != RLAddon.OnnxTensor.Type.INT64:
+			fail("it cannot work on %s" % RLRuntime.OnnxTensor.type_name(type))
+	if type != RLRuntime.OnnxTensor.Type.INT64:
 		for index: int in size:
-			made[index] = RLAddon.OnnxTensor.wrapped(made[index], type)
+			made[index] = RLRuntime.OnnxTensor.wrapped(made[index], type)
 	return made
 
 
-func _compared(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> PackedInt64Array:
+func _compared(left: RLRuntime.OnnxTensor, right: RLRuntime.OnnxTensor) -> PackedInt64Array:
 	if node.op in ["And", "Or", "Xor"]:
 		return _logical(left, right)
 	var made: PackedInt64Array = []
@@ -155,8 +155,8 @@ func _compared(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> PackedInt
 	return made
 
 
-func _logical(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> PackedInt64Array:
-	if left.type != RLAddon.OnnxTensor.Type.BOOL:
+func _logical(left: RLRuntime.OnnxTensor, right: RLRuntime.OnnxTensor) -> PackedInt64Array:
+	if left.type != RLRuntime.OnnxTensor.Type.BOOL:
 		fail("it cannot work on %s" % left.describe())
 		return []
 	var made: PackedInt64Array = left.ints.duplicate()
@@ -171,7 +171,7 @@ func _logical(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> PackedInt6
 	return made
 
 
-func _as_doubles(tensor: RLAddon.OnnxTensor) -> PackedFloat64Array:
+func _as_doubles(tensor: RLRuntime.OnnxTensor) -> PackedFloat64Array:
 	var values: PackedFloat64Array = []
 	values.resize(tensor.count())
 	if tensor.is_float():

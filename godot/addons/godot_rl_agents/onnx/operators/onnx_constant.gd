@@ -1,10 +1,10 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## Operators that make tensors of nothing but numbers: Constant, ConstantOfShape, Range, OneHot.
 
 ## Elements of the longest range.
 const LONGEST: float = 1e7
 
-var _value: RLAddon.OnnxTensor
+var _value: RLRuntime.OnnxTensor
 var _axis: int = -1
 
 
@@ -17,14 +17,14 @@ func prepare() -> void:
 		"ConstantOfShape":
 			_value = node.tensor("value")
 			if not _value:
-				_value = RLAddon.OnnxTensor.zeros([1])
+				_value = RLRuntime.OnnxTensor.zeros([1])
 			if _value.count() != 1:
 				fail("its value is %s" % _value.describe())
 		"OneHot":
 			_axis = node.whole("axis", -1)
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	match node.op:
 		"ConstantOfShape":
 			return _of_shape(given)
@@ -35,34 +35,34 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return [_value]
 
 
-func _constant() -> RLAddon.OnnxTensor:
+func _constant() -> RLRuntime.OnnxTensor:
 	if node.has("value_float"):
-		return RLAddon.OnnxTensor.of_floats([node.real("value_float")], [])
+		return RLRuntime.OnnxTensor.of_floats([node.real("value_float")], [])
 	if node.has("value_int"):
-		return RLAddon.OnnxTensor.of_ints([node.whole("value_int")], [])
+		return RLRuntime.OnnxTensor.of_ints([node.whole("value_int")], [])
 	if node.has("value_floats"):
 		var reals: PackedFloat32Array = node.reals("value_floats")
-		return RLAddon.OnnxTensor.of_floats(reals, [reals.size()])
+		return RLRuntime.OnnxTensor.of_floats(reals, [reals.size()])
 	if node.has("value_ints"):
 		var wholes: PackedInt64Array = node.wholes("value_ints")
-		return RLAddon.OnnxTensor.of_ints(wholes, [wholes.size()])
+		return RLRuntime.OnnxTensor.of_ints(wholes, [wholes.size()])
 	return node.tensor("value")
 
 
-func _of_shape(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _of_shape(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 1, 1):
 		return []
 	var shape: PackedInt64Array = list_of(given, 0, [])
 	if error or not may_make(shape):
 		return []
-	return [RLAddon.OnnxShape.spread(_value.reshaped([]), shape)]
+	return [RLRuntime.OnnxShape.spread(_value.reshaped([]), shape)]
 
 
-func _range(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _range(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 3, 3):
 		return []
 	var ends: PackedFloat64Array = []
-	for tensor: RLAddon.OnnxTensor in given:
+	for tensor: RLRuntime.OnnxTensor in given:
 		if tensor.count() != 1 or tensor.type != given[0].type:
 			return fail("%s does not go with it" % tensor.describe())
 		ends.append(tensor.floats[0] if tensor.is_float() else float(tensor.ints[0]))
@@ -72,7 +72,7 @@ func _range(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	var shape: PackedInt64Array = [maxi(int(size), 0)]
 	if not may_make(shape):
 		return []
-	var made: RLAddon.OnnxTensor = RLAddon.OnnxTensor.zeros(shape, given[0].type)
+	var made: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.zeros(shape, given[0].type)
 	for index: int in shape[0]:
 		if made.is_float():
 			made.floats[index] = ends[0] + index * ends[2]
@@ -81,7 +81,7 @@ func _range(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return [made]
 
 
-func _one_hot(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _one_hot(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 3, 3):
 		return []
 	if given[1].count() != 1 or given[2].count() != 2:
@@ -94,10 +94,10 @@ func _one_hot(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	shape.insert(axis, depth)
 	if not may_make(shape):
 		return []
-	var inner: int = RLAddon.OnnxShape.count(given[0].dims.slice(axis))
+	var inner: int = RLRuntime.OnnxShape.count(given[0].dims.slice(axis))
 	var chosen: PackedFloat32Array = given[0].as_floats()
 	var places: PackedInt64Array = []
-	places.resize(RLAddon.OnnxShape.count(shape))
+	places.resize(RLRuntime.OnnxShape.count(shape))
 	for index: int in chosen.size():
 		var wanted: int = int(chosen[index])
 		wanted += depth if wanted < 0 else 0

@@ -1,4 +1,4 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## Operators that look up or replace single elements: GatherElements, GatherND, ScatterElements,
 ## ScatterND, and CumSum, Trilu, TopK.
 
@@ -29,7 +29,7 @@ func prepare() -> void:
 		fail("its reduction cannot be run")
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 1, 3) or not may_make(given[0].dims, 2):
 		return []
 	match node.op:
@@ -44,20 +44,20 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return _elements(given) if node.op.ends_with("Elements") else _blocks(given)
 
 
-func _elements(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
-	var tensor: RLAddon.OnnxTensor = given[0]
-	var wanted: RLAddon.OnnxTensor = given[1]
+func _elements(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	var tensor: RLRuntime.OnnxTensor = given[0]
+	var wanted: RLRuntime.OnnxTensor = given[1]
 	var axis: int = axis_in(_axis, tensor.rank())
 	if error or wanted.rank() != tensor.rank() or not may_make(wanted.dims, 2):
 		return fail("%s does not go with %s" % [wanted.describe(), tensor.describe()])
-	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(tensor.dims)
+	var strides: PackedInt64Array = RLRuntime.OnnxShape.strides(tensor.dims)
 	var lists: Array[PackedInt64Array] = []
 	for place: int in tensor.rank():
 		if place != axis and wanted.dims[place] > tensor.dims[place]:
 			return fail("%s does not go with %s" % [wanted.describe(), tensor.describe()])
 		var step: int = strides[place] if place != axis else 0
-		lists.append(RLAddon.OnnxShape.multiples(wanted.dims[place], step))
-	var places: PackedInt64Array = RLAddon.OnnxShape.places(lists)
+		lists.append(RLRuntime.OnnxShape.multiples(wanted.dims[place], step))
+	var places: PackedInt64Array = RLRuntime.OnnxShape.places(lists)
 	for index: int in places.size():
 		places[index] += _checked(wanted.ints[index], tensor.dims[axis]) * strides[axis]
 	if error:
@@ -70,9 +70,9 @@ func _elements(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 
 
 ## Each row of the indices names a block by its first axes.
-func _blocks(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
-	var tensor: RLAddon.OnnxTensor = given[0]
-	var wanted: RLAddon.OnnxTensor = given[1]
+func _blocks(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	var tensor: RLRuntime.OnnxTensor = given[0]
+	var wanted: RLRuntime.OnnxTensor = given[1]
 	var depth: int = wanted.dims[-1] if wanted.rank() > 0 else 0
 	if depth < 1 or depth > tensor.rank():
 		return fail("%s does not go with %s" % [wanted.describe(), tensor.describe()])
@@ -80,7 +80,7 @@ func _blocks(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	shape.append_array(tensor.dims.slice(depth))
 	if not may_make(shape, 2):
 		return []
-	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(tensor.dims)
+	var strides: PackedInt64Array = RLRuntime.OnnxShape.strides(tensor.dims)
 	var starts: PackedInt64Array = []
 	for row: int in wanted.count() / depth:
 		var start: int = 0
@@ -89,15 +89,17 @@ func _blocks(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 		starts.append(start)
 	if error:
 		return []
-	var block: PackedInt64Array = RLAddon.OnnxShape.multiples(
-		RLAddon.OnnxShape.count(tensor.dims.slice(depth)), 1
+	var block: PackedInt64Array = RLRuntime.OnnxShape.multiples(
+		RLRuntime.OnnxShape.count(tensor.dims.slice(depth)), 1
 	)
 	var lists: Array[PackedInt64Array] = [starts, block]
 	if node.op == "GatherND":
-		return [tensor.taken(RLAddon.OnnxShape.places(lists), shape)]
+		return [tensor.taken(RLRuntime.OnnxShape.places(lists), shape)]
 	if given[2].dims != shape:
-		return fail("%s does not go with %s" % [given[2].describe(), RLAddon.OnnxShape.text(shape)])
-	return _replaced(tensor, RLAddon.OnnxShape.places(lists), given[2])
+		return fail(
+			"%s does not go with %s" % [given[2].describe(), RLRuntime.OnnxShape.text(shape)]
+		)
+	return _replaced(tensor, RLRuntime.OnnxShape.places(lists), given[2])
 
 
 func _checked(index: int, size: int) -> int:
@@ -109,11 +111,11 @@ func _checked(index: int, size: int) -> int:
 
 
 func _replaced(
-	tensor: RLAddon.OnnxTensor, places: PackedInt64Array, updates: RLAddon.OnnxTensor
-) -> Array[RLAddon.OnnxTensor]:
+	tensor: RLRuntime.OnnxTensor, places: PackedInt64Array, updates: RLRuntime.OnnxTensor
+) -> Array[RLRuntime.OnnxTensor]:
 	if updates.type != tensor.type:
 		return fail("%s does not go with %s" % [updates.describe(), tensor.describe()])
-	var made: RLAddon.OnnxTensor = tensor.reshaped(tensor.dims)
+	var made: RLRuntime.OnnxTensor = tensor.reshaped(tensor.dims)
 	made.floats = tensor.floats.duplicate()
 	made.ints = tensor.ints.duplicate()
 	for index: int in places.size():
@@ -124,16 +126,16 @@ func _replaced(
 	return [made]
 
 
-func _cumulated(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
-	var tensor: RLAddon.OnnxTensor = given[0]
+func _cumulated(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	var tensor: RLRuntime.OnnxTensor = given[0]
 	if not has_inputs(given, 2, 2) or given[1].is_float() or given[1].count() != 1:
 		return fail("its axis is no whole number")
 	var axis: int = axis_in(given[1].ints[0], tensor.rank())
 	if error:
 		return []
 	var size: int = tensor.dims[axis]
-	var step: int = RLAddon.OnnxShape.count(tensor.dims.slice(axis + 1))
-	var made: RLAddon.OnnxTensor = tensor.reshaped(tensor.dims)
+	var step: int = RLRuntime.OnnxShape.count(tensor.dims.slice(axis + 1))
+	var made: RLRuntime.OnnxTensor = tensor.reshaped(tensor.dims)
 	made.floats = tensor.floats.duplicate()
 	made.ints = tensor.ints.duplicate()
 	for line: int in tensor.count() / maxi(size, 1):
@@ -151,8 +153,8 @@ func _cumulated(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return [made]
 
 
-func _triangle(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
-	var tensor: RLAddon.OnnxTensor = given[0]
+func _triangle(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	var tensor: RLRuntime.OnnxTensor = given[0]
 	var shift: int = 0
 	if optional(given, 1) and given[1].count() == 1 and not given[1].is_float():
 		shift = given[1].ints[0]
@@ -160,7 +162,7 @@ func _triangle(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 		return fail("it cannot work on %s" % tensor.describe())
 	var height: int = tensor.dims[-2]
 	var width: int = tensor.dims[-1]
-	var places: PackedInt64Array = RLAddon.OnnxShape.multiples(tensor.count(), 1)
+	var places: PackedInt64Array = RLRuntime.OnnxShape.multiples(tensor.count(), 1)
 	for index: int in places.size():
 		var beyond: int = index % width - index / width % height - shift
 		if beyond < 0 if _is_upper else beyond > 0:
@@ -168,8 +170,8 @@ func _triangle(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return [tensor.taken(places, tensor.dims)]
 
 
-func _top(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
-	var tensor: RLAddon.OnnxTensor = given[0]
+func _top(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	var tensor: RLRuntime.OnnxTensor = given[0]
 	if not has_inputs(given, 2, 2) or given[1].is_float() or given[1].count() != 1:
 		return fail("its number is no whole number")
 	var axis: int = axis_in(_axis, tensor.rank())
@@ -181,12 +183,12 @@ func _top(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	if not may_make(tensor.dims, 8):
 		return []
 	var size: int = tensor.dims[axis]
-	var step: int = RLAddon.OnnxShape.count(tensor.dims.slice(axis + 1))
+	var step: int = RLRuntime.OnnxShape.count(tensor.dims.slice(axis + 1))
 	var numbers: PackedFloat32Array = tensor.as_floats()
 	var places: PackedInt64Array = []
-	places.resize(RLAddon.OnnxShape.count(shape))
+	places.resize(RLRuntime.OnnxShape.count(shape))
 	var order: PackedInt64Array = places.duplicate()
-	for line: int in RLAddon.OnnxShape.count(shape) / maxi(wanted, 1):
+	for line: int in RLRuntime.OnnxShape.count(shape) / maxi(wanted, 1):
 		var start: int = line / step * step * size + line % step
 		var to: int = line / step * step * wanted + line % step
 		var best: Array[Vector2] = []
@@ -197,4 +199,4 @@ func _top(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 		for index: int in wanted:
 			order[to + index * step] = int(best[index].y)
 			places[to + index * step] = start + int(best[index].y) * step
-	return [tensor.taken(places, shape), RLAddon.OnnxTensor.of_ints(order, shape)]
+	return [tensor.taken(places, shape), RLRuntime.OnnxTensor.of_ints(order, shape)]

@@ -1,4 +1,4 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## Operators that hand on their input as it is: Identity, and Dropout, which does nothing in play.
 
 
@@ -7,13 +7,13 @@ func prepare() -> void:
 		node.ignore(["ratio", "seed"])
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 1, 3):
 		return []
 	if node.outputs.size() < 2:
 		return [given[0]]
-	var all: RLAddon.OnnxTensor = RLAddon.OnnxTensor.zeros(
-		given[0].dims, RLAddon.OnnxTensor.Type.BOOL
+	var all: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.zeros(
+		given[0].dims, RLRuntime.OnnxTensor.Type.BOOL
 	)
 	all.ints.fill(1)
 	return [given[0], all]

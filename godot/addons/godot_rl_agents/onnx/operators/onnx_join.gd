@@ -1,4 +1,4 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## Operators on several pieces: Concat, Split, Where.
 
 var _axis: int = 0
@@ -18,8 +18,8 @@ func prepare() -> void:
 				_sizes = node.wholes("split")
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
-	if not has_inputs(given, 1, RLAddon.OnnxBudget.LARGEST_GRAPH):
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	if not has_inputs(given, 1, RLRuntime.OnnxBudget.LARGEST_GRAPH):
 		return []
 	match node.op:
 		"Concat":
@@ -29,13 +29,13 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return _where(given)
 
 
-func _concat(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _concat(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	var shape: PackedInt64Array = given[0].dims.duplicate()
 	var axis: int = axis_in(_axis, shape.size())
 	if error:
 		return []
 	shape[axis] = 0
-	for tensor: RLAddon.OnnxTensor in given:
+	for tensor: RLRuntime.OnnxTensor in given:
 		if not tensor or tensor.rank() != shape.size() or tensor.type != given[0].type:
 			return fail("%s does not go with the others" % (tensor.describe() if tensor else "?"))
 		var length: int = shape[axis] + tensor.dims[axis]
@@ -45,12 +45,12 @@ func _concat(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 		shape[axis] = length
 	if not may_make(shape):
 		return []
-	var made: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
+	var made: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.new()
 	made.type = given[0].type
 	made.dims = shape
-	for row: int in RLAddon.OnnxShape.count(shape.slice(0, axis)):
-		for tensor: RLAddon.OnnxTensor in given:
-			var width: int = RLAddon.OnnxShape.count(tensor.dims.slice(axis))
+	for row: int in RLRuntime.OnnxShape.count(shape.slice(0, axis)):
+		for tensor: RLRuntime.OnnxTensor in given:
+			var width: int = RLRuntime.OnnxShape.count(tensor.dims.slice(axis))
 			if made.is_float():
 				made.floats.append_array(tensor.floats.slice(row * width, (row + 1) * width))
 			else:
@@ -58,8 +58,8 @@ func _concat(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return [made]
 
 
-func _split(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
-	var tensor: RLAddon.OnnxTensor = given[0]
+func _split(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	var tensor: RLRuntime.OnnxTensor = given[0]
 	var axis: int = axis_in(_axis, tensor.rank())
 	if error:
 		return []
@@ -80,15 +80,15 @@ func _split(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 
 
 func _pieces(
-	tensor: RLAddon.OnnxTensor, axis: int, sizes: PackedInt64Array
-) -> Array[RLAddon.OnnxTensor]:
-	var rows: int = RLAddon.OnnxShape.count(tensor.dims.slice(0, axis))
-	var inner: int = RLAddon.OnnxShape.count(tensor.dims.slice(axis + 1))
+	tensor: RLRuntime.OnnxTensor, axis: int, sizes: PackedInt64Array
+) -> Array[RLRuntime.OnnxTensor]:
+	var rows: int = RLRuntime.OnnxShape.count(tensor.dims.slice(0, axis))
+	var inner: int = RLRuntime.OnnxShape.count(tensor.dims.slice(axis + 1))
 	var width: int = inner * tensor.dims[axis]
 	var from: int = 0
-	var made: Array[RLAddon.OnnxTensor] = []
+	var made: Array[RLRuntime.OnnxTensor] = []
 	for size: int in sizes:
-		var piece: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
+		var piece: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.new()
 		piece.type = tensor.type
 		piece.dims = tensor.dims.duplicate()
 		piece.dims[axis] = size
@@ -103,22 +103,22 @@ func _pieces(
 	return made
 
 
-func _where(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _where(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 3, 3):
 		return []
 	if given[0].is_float() or given[1].type != given[2].type:
 		return fail("%s does not go with %s" % [given[1].describe(), given[2].describe()])
-	var shape: PackedInt64Array = RLAddon.OnnxShape.broadcast(given[1].dims, given[2].dims)
+	var shape: PackedInt64Array = RLRuntime.OnnxShape.broadcast(given[1].dims, given[2].dims)
 	if not shape.has(-1):
-		shape = RLAddon.OnnxShape.broadcast(shape, given[0].dims)
+		shape = RLRuntime.OnnxShape.broadcast(shape, given[0].dims)
 	if shape.has(-1):
 		return fail("%s does not go with %s" % [given[1].describe(), given[2].describe()])
 	if not may_make(shape):
 		return []
-	var chosen: PackedInt64Array = RLAddon.OnnxShape.spread(given[0], shape).ints
-	var first: RLAddon.OnnxTensor = RLAddon.OnnxShape.spread(given[1], shape)
-	var second: RLAddon.OnnxTensor = RLAddon.OnnxShape.spread(given[2], shape)
-	var made: RLAddon.OnnxTensor = RLAddon.OnnxTensor.zeros(shape, first.type)
+	var chosen: PackedInt64Array = RLRuntime.OnnxShape.spread(given[0], shape).ints
+	var first: RLRuntime.OnnxTensor = RLRuntime.OnnxShape.spread(given[1], shape)
+	var second: RLRuntime.OnnxTensor = RLRuntime.OnnxShape.spread(given[2], shape)
+	var made: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.zeros(shape, first.type)
 	for index: int in chosen.size():
 		if made.is_float():
 			made.floats[index] = first.floats[index] if chosen[index] else second.floats[index]

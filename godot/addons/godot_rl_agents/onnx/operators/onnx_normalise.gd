@@ -1,4 +1,4 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## Softmax and its kin, and the normalisations.
 
 var _axis: int = -1
@@ -22,7 +22,7 @@ func prepare() -> void:
 				fail("it is in training mode")
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 1, 5) or not is_floating(given[0]):
 		return []
 	if not may_make(given[0].dims, 4):
@@ -37,19 +37,19 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return _soft(given[0])
 
 
-func _soft(tensor: RLAddon.OnnxTensor) -> Array[RLAddon.OnnxTensor]:
+func _soft(tensor: RLRuntime.OnnxTensor) -> Array[RLRuntime.OnnxTensor]:
 	var axis: int = axis_in(_axis, tensor.rank())
 	if error:
 		return []
 	var size: int = (
-		RLAddon.OnnxShape.count(tensor.dims.slice(axis)) if _is_flat else tensor.dims[axis]
+		RLRuntime.OnnxShape.count(tensor.dims.slice(axis)) if _is_flat else tensor.dims[axis]
 	)
-	var inner: int = 1 if _is_flat else RLAddon.OnnxShape.count(tensor.dims.slice(axis + 1))
+	var inner: int = 1 if _is_flat else RLRuntime.OnnxShape.count(tensor.dims.slice(axis + 1))
 	var made: PackedFloat32Array = tensor.floats.duplicate()
-	for outer: int in RLAddon.OnnxShape.count(tensor.dims.slice(0, axis)):
+	for outer: int in RLRuntime.OnnxShape.count(tensor.dims.slice(0, axis)):
 		for column: int in inner:
 			_soften(made, outer * size * inner + column, size, inner)
-	return [RLAddon.OnnxTensor.of_floats(made, tensor.dims, tensor.type)]
+	return [RLRuntime.OnnxTensor.of_floats(made, tensor.dims, tensor.type)]
 
 
 func _soften(values: PackedFloat32Array, start: int, size: int, step: int) -> void:
@@ -75,8 +75,8 @@ func _soften(values: PackedFloat32Array, start: int, size: int, step: int) -> vo
 		values[start + index * step] = exp(values[start + index * step] - largest) / sum
 
 
-func _layer(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
-	var tensor: RLAddon.OnnxTensor = given[0]
+func _layer(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	var tensor: RLRuntime.OnnxTensor = given[0]
 	if not has_inputs(given, 2, 3):
 		return []
 	var axis: int = axis_in(_axis, tensor.rank())
@@ -87,8 +87,8 @@ func _layer(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	var shift: PackedFloat32Array = _repeated(optional(given, 2), inner)
 	if error:
 		return []
-	var size: int = RLAddon.OnnxShape.count(inner)
-	var rows: int = RLAddon.OnnxShape.count(tensor.dims.slice(0, axis))
+	var size: int = RLRuntime.OnnxShape.count(inner)
+	var rows: int = RLRuntime.OnnxShape.count(tensor.dims.slice(0, axis))
 	var made: PackedFloat32Array = tensor.floats.duplicate()
 	var means: PackedFloat32Array = []
 	var inverses: PackedFloat32Array = []
@@ -103,19 +103,19 @@ func _layer(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	for place: int in range(axis, tensor.rank()):
 		outer[place] = 1
 	return [
-		RLAddon.OnnxTensor.of_floats(made, tensor.dims, tensor.type),
-		RLAddon.OnnxTensor.of_floats(means, outer),
-		RLAddon.OnnxTensor.of_floats(inverses, outer),
+		RLRuntime.OnnxTensor.of_floats(made, tensor.dims, tensor.type),
+		RLRuntime.OnnxTensor.of_floats(means, outer),
+		RLRuntime.OnnxTensor.of_floats(inverses, outer),
 	]
 
 
-func _repeated(tensor: RLAddon.OnnxTensor, shape: PackedInt64Array) -> PackedFloat32Array:
+func _repeated(tensor: RLRuntime.OnnxTensor, shape: PackedInt64Array) -> PackedFloat32Array:
 	if not tensor:
 		return []
-	if not tensor.is_float() or RLAddon.OnnxShape.broadcast(tensor.dims, shape) != shape:
+	if not tensor.is_float() or RLRuntime.OnnxShape.broadcast(tensor.dims, shape) != shape:
 		fail("%s does not go with it" % tensor.describe())
 		return []
-	return RLAddon.OnnxShape.spread(tensor, shape).floats
+	return RLRuntime.OnnxShape.spread(tensor, shape).floats
 
 
 ## Mean, and one over the standard deviation.
@@ -130,12 +130,12 @@ func _moments(values: PackedFloat32Array, start: int, size: int) -> Vector2:
 	return Vector2(mean, 1.0 / sqrt(squares / maxi(size, 1) + _epsilon))
 
 
-func _batch(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _batch(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not _has_channels(given, 5):
 		return []
-	var tensor: RLAddon.OnnxTensor = given[0]
+	var tensor: RLRuntime.OnnxTensor = given[0]
 	var channels: int = tensor.dims[1]
-	var inner: int = RLAddon.OnnxShape.count(tensor.dims.slice(2))
+	var inner: int = RLRuntime.OnnxShape.count(tensor.dims.slice(2))
 	var made: PackedFloat32Array = tensor.floats.duplicate()
 	for channel: int in channels:
 		var inverse: float = given[1].floats[channel] / sqrt(given[4].floats[channel] + _epsilon)
@@ -144,14 +144,14 @@ func _batch(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 			var start: int = (row * channels + channel) * inner
 			for index: int in range(start, start + inner):
 				made[index] = made[index] * inverse + shift
-	return [RLAddon.OnnxTensor.of_floats(made, tensor.dims, tensor.type)]
+	return [RLRuntime.OnnxTensor.of_floats(made, tensor.dims, tensor.type)]
 
 
-func _instance(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _instance(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not _has_channels(given, 3):
 		return []
-	var tensor: RLAddon.OnnxTensor = given[0]
-	var inner: int = RLAddon.OnnxShape.count(tensor.dims.slice(2))
+	var tensor: RLRuntime.OnnxTensor = given[0]
+	var inner: int = RLRuntime.OnnxShape.count(tensor.dims.slice(2))
 	var made: PackedFloat32Array = tensor.floats.duplicate()
 	for row: int in tensor.dims[0] * tensor.dims[1]:
 		var channel: int = row % tensor.dims[1]
@@ -161,11 +161,11 @@ func _instance(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 				(made[index] - moments.x) * moments.y * given[1].floats[channel]
 				+ given[2].floats[channel]
 			)
-	return [RLAddon.OnnxTensor.of_floats(made, tensor.dims, tensor.type)]
+	return [RLRuntime.OnnxTensor.of_floats(made, tensor.dims, tensor.type)]
 
 
 ## Whether all inputs after the first are one number a channel.
-func _has_channels(given: Array[RLAddon.OnnxTensor], inputs_wanted: int) -> bool:
+func _has_channels(given: Array[RLRuntime.OnnxTensor], inputs_wanted: int) -> bool:
 	if not has_inputs(given, inputs_wanted, inputs_wanted):
 		return false
 	if given[0].rank() < 2:

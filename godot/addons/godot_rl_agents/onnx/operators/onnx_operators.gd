@@ -23,7 +23,7 @@ static var _family_of: Dictionary[String, GDScript] = _index()
 
 
 ## A step for this node; null if its operator cannot be run.
-static func make(node: RLAddon.OnnxNode) -> RLAddon.OnnxStep:
+static func make(node: RLRuntime.OnnxNode) -> RLRuntime.OnnxStep:
 	var name: String = node.op
 	if node.domain not in ["", "ai.onnx"]:
 		name = "%s.%s" % [node.domain, node.op]
@@ -32,24 +32,24 @@ static func make(node: RLAddon.OnnxNode) -> RLAddon.OnnxStep:
 
 static func _index() -> Dictionary[String, GDScript]:
 	var found: Dictionary[String, GDScript] = {}
-	_add(found, RLAddon.OnnxUnary, UNARY)
-	_add(found, RLAddon.OnnxBinary, BINARY)
-	_add(found, RLAddon.OnnxClip, "Clip")
-	_add(found, RLAddon.OnnxIdentity, "Identity Dropout")
-	_add(found, RLAddon.OnnxProduct, "Gemm MatMul")
-	_add(found, RLAddon.OnnxConstant, "Constant ConstantOfShape OneHot Range")
-	_add(found, RLAddon.OnnxCast, "Cast CastLike")
-	_add(found, RLAddon.OnnxReshape, SHAPES)
-	_add(found, RLAddon.OnnxRearrange, "Expand Gather Pad Slice Tile Transpose")
-	_add(found, RLAddon.OnnxJoin, "Concat Split Where")
-	_add(found, RLAddon.OnnxElements, ELEMENTS)
-	_add(found, RLAddon.OnnxReduce, REDUCING)
-	_add(found, RLAddon.OnnxNormalise, NORMALISING)
-	_add(found, RLAddon.OnnxConv, "Conv ConvInteger")
-	_add(found, RLAddon.OnnxPool, POOLING)
-	_add(found, RLAddon.OnnxRecurrent, "GRU LSTM RNN")
-	_add(found, RLAddon.OnnxQuantize, QUANTIZING)
-	_add(found, RLAddon.OnnxQuantizedLstm, "com.microsoft.DynamicQuantizeLSTM")
+	_add(found, RLRuntime.OnnxUnary, UNARY)
+	_add(found, RLRuntime.OnnxBinary, BINARY)
+	_add(found, RLRuntime.OnnxClip, "Clip")
+	_add(found, RLRuntime.OnnxIdentity, "Identity Dropout")
+	_add(found, RLRuntime.OnnxProduct, "Gemm MatMul")
+	_add(found, RLRuntime.OnnxConstant, "Constant ConstantOfShape OneHot Range")
+	_add(found, RLRuntime.OnnxCast, "Cast CastLike")
+	_add(found, RLRuntime.OnnxReshape, SHAPES)
+	_add(found, RLRuntime.OnnxRearrange, "Expand Gather Pad Slice Tile Transpose")
+	_add(found, RLRuntime.OnnxJoin, "Concat Split Where")
+	_add(found, RLRuntime.OnnxElements, ELEMENTS)
+	_add(found, RLRuntime.OnnxReduce, REDUCING)
+	_add(found, RLRuntime.OnnxNormalise, NORMALISING)
+	_add(found, RLRuntime.OnnxConv, "Conv ConvInteger")
+	_add(found, RLRuntime.OnnxPool, POOLING)
+	_add(found, RLRuntime.OnnxRecurrent, "GRU LSTM RNN")
+	_add(found, RLRuntime.OnnxQuantize, QUANTIZING)
+	_add(found, RLRuntime.OnnxQuantizedLstm, "com.microsoft.DynamicQuantizeLSTM")
 	return found
 
 

@@ -1,14 +1,14 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## MaxPool and AveragePool, and the same over whole images.
 
-var _window: RLAddon.OnnxWindow
+var _window: RLRuntime.OnnxWindow
 var _counts_padding: bool = false
 
 
 func prepare() -> void:
 	if node.op.begins_with("Global"):
 		return
-	_window = RLAddon.OnnxWindow.new(node)
+	_window = RLRuntime.OnnxWindow.new(node)
 	if node.op == "MaxPool":
 		node.ignore(["storage_order"])
 		if node.outputs.size() > 1:
@@ -17,10 +17,10 @@ func prepare() -> void:
 		_counts_padding = node.whole("count_include_pad") != 0
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 1, 1) or not is_floating(given[0]):
 		return []
-	var image: RLAddon.OnnxTensor = given[0]
+	var image: RLRuntime.OnnxTensor = given[0]
 	if image.rank() < 3:
 		return fail("it cannot work on %s" % image.describe())
 	var sizes: PackedInt64Array = image.dims.slice(2)
@@ -32,33 +32,33 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return _pooled(image, sizes)
 
 
-func _pooled(image: RLAddon.OnnxTensor, sizes: PackedInt64Array) -> Array[RLAddon.OnnxTensor]:
+func _pooled(image: RLRuntime.OnnxTensor, sizes: PackedInt64Array) -> Array[RLRuntime.OnnxTensor]:
 	var shape: PackedInt64Array = image.dims.slice(0, 2)
 	shape.append_array(_window.positions)
 	var work: int = _window.work(1, sizes)
-	if work > RLAddon.OnnxBudget.LARGEST_TENSOR or not budget.spend(work):
+	if work > RLRuntime.OnnxBudget.LARGEST_TENSOR or not budget.spend(work):
 		return fail("it needs more work than is allowed")
-	if not may_make(shape, RLAddon.OnnxShape.count(_window.kernel)):
+	if not may_make(shape, RLRuntime.OnnxShape.count(_window.kernel)):
 		return []
 	var made: PackedFloat32Array = []
 	var places: PackedInt64Array = _window.places(1, sizes)
 	var counts: PackedInt64Array = []
 	if _counts_padding:
 		counts = _counts(sizes)
-	var area: int = RLAddon.OnnxShape.count(sizes)
+	var area: int = RLRuntime.OnnxShape.count(sizes)
 	for channel: int in image.dims[0] * image.dims[1]:
 		var part: PackedFloat32Array = image.floats.slice(channel * area, (channel + 1) * area)
 		if node.op == "MaxPool":
 			_add_largest(made, part, places)
 		else:
 			_add_means(made, part, places, counts)
-	return [RLAddon.OnnxTensor.of_floats(made, shape)]
+	return [RLRuntime.OnnxTensor.of_floats(made, shape)]
 
 
 func _add_largest(
 	made: PackedFloat32Array, values: PackedFloat32Array, places: PackedInt64Array
 ) -> void:
-	var size: int = RLAddon.OnnxShape.count(_window.kernel)
+	var size: int = RLRuntime.OnnxShape.count(_window.kernel)
 	values.append(-INF)
 	for start: int in range(0, places.size(), size):
 		var largest: float = -INF
@@ -73,7 +73,7 @@ func _add_means(
 	places: PackedInt64Array,
 	counts: PackedInt64Array
 ) -> void:
-	var size: int = RLAddon.OnnxShape.count(_window.kernel)
+	var size: int = RLRuntime.OnnxShape.count(_window.kernel)
 	var outside: int = values.size()
 	values.append(0.0)
 	for index: int in places.size() / size:
@@ -88,8 +88,8 @@ func _add_means(
 ## How many places count at each position, where padding counts.
 func _counts(sizes: PackedInt64Array) -> PackedInt64Array:
 	var counts: PackedInt64Array = []
-	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(_window.positions)
-	for index: int in RLAddon.OnnxShape.count(_window.positions):
+	var strides: PackedInt64Array = RLRuntime.OnnxShape.strides(_window.positions)
+	for index: int in RLRuntime.OnnxShape.count(_window.positions):
 		var position: PackedInt64Array = []
 		for axis: int in sizes.size():
 			position.append(index / strides[axis] % _window.positions[axis])
@@ -97,8 +97,8 @@ func _counts(sizes: PackedInt64Array) -> PackedInt64Array:
 	return counts
 
 
-func _whole(image: RLAddon.OnnxTensor, sizes: PackedInt64Array) -> Array[RLAddon.OnnxTensor]:
-	var area: int = RLAddon.OnnxShape.count(sizes)
+func _whole(image: RLRuntime.OnnxTensor, sizes: PackedInt64Array) -> Array[RLRuntime.OnnxTensor]:
+	var area: int = RLRuntime.OnnxShape.count(sizes)
 	var shape: PackedInt64Array = image.dims.duplicate()
 	for axis: int in range(2, shape.size()):
 		shape[axis] = 1
@@ -112,4 +112,4 @@ func _whole(image: RLAddon.OnnxTensor, sizes: PackedInt64Array) -> Array[RLAddon
 			sum += image.floats[index]
 			largest = maxf(largest, image.floats[index])
 		made.append(sum / area if node.op == "GlobalAveragePool" else largest)
-	return [RLAddon.OnnxTensor.of_floats(made, shape)]
+	return [RLRuntime.OnnxTensor.of_floats(made, shape)]

@@ -1,4 +1,4 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## Gemm and MatMul. With constant weights this is a dense layer: its matrix is made ready at load,
 ## and a bias and an activation that follow are taken in.
 
@@ -12,9 +12,9 @@ var _alpha: float = 1.0
 var _beta: float = 1.0
 var _turns_left: bool = false
 var _turns_right: bool = false
-var _weights: RLAddon.OnnxTensor
+var _weights: RLRuntime.OnnxTensor
 var _bias: PackedFloat32Array = []
-var _dense: RLAddon.OnnxDense
+var _dense: RLRuntime.OnnxDense
 ## What was found out for the shape that came last.
 var _seen: PackedInt64Array = [-1]
 var _shape: PackedInt64Array = []
@@ -39,7 +39,7 @@ func prepare() -> void:
 
 
 ## Take in a constant vector that is added to every row; false if it is none.
-func absorb_bias(bias: RLAddon.OnnxTensor) -> bool:
+func absorb_bias(bias: RLRuntime.OnnxTensor) -> bool:
 	if not is_dense() or activation or not bias.is_float():
 		return false
 	var width: int = _weights.dims[0 if _turns_right else 1]
@@ -63,7 +63,7 @@ func is_dense() -> bool:
 	return _weights != null
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 2, 3 if _is_gemm else 2):
 		return []
 	if not is_floating(given[0]) or not is_floating(given[1]):
@@ -73,16 +73,18 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return _gemm(given) if _is_gemm else _matmul(given[0], given[1])
 
 
-func _layer(left: RLAddon.OnnxTensor) -> Array[RLAddon.OnnxTensor]:
+func _layer(left: RLRuntime.OnnxTensor) -> Array[RLRuntime.OnnxTensor]:
 	if left.dims != _seen:
 		_fit(left)
 	if error or not budget.spend(_cost):
 		return fail("it needs more work than is allowed")
-	return [RLAddon.OnnxTensor.of_floats(_dense.activated(left.floats, _rows, activation), _shape)]
+	return [
+		RLRuntime.OnnxTensor.of_floats(_dense.activated(left.floats, _rows, activation), _shape)
+	]
 
 
 ## Get ready for a shape; it mostly comes again.
-func _fit(left: RLAddon.OnnxTensor) -> void:
+func _fit(left: RLRuntime.OnnxTensor) -> void:
 	_seen = [-1]
 	var depth: int = _weights.dims[1 if _turns_right else 0]
 	var width: int = _weights.dims[0 if _turns_right else 1]
@@ -92,7 +94,7 @@ func _fit(left: RLAddon.OnnxTensor) -> void:
 		return
 	_shape = left.dims.duplicate()
 	_shape[rank - 1] = width
-	_rows = RLAddon.OnnxShape.count(left.dims.slice(0, rank - 1))
+	_rows = RLRuntime.OnnxShape.count(left.dims.slice(0, rank - 1))
 	_cost = 1 + ((depth + 15) >> 4) * _rows * width
 	if not may_make(_shape):
 		return
@@ -100,13 +102,13 @@ func _fit(left: RLAddon.OnnxTensor) -> void:
 		if not budget.spend(depth * width):
 			fail("it needs more work than is allowed")
 			return
-		_dense = RLAddon.OnnxDense.new(_weights.floats, depth, width, _turns_right, _bias)
+		_dense = RLRuntime.OnnxDense.new(_weights.floats, depth, width, _turns_right, _bias)
 	_seen = left.dims
 
 
-func _gemm(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
-	var left: RLAddon.OnnxTensor = given[0]
-	var right: RLAddon.OnnxTensor = given[1]
+func _gemm(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	var left: RLRuntime.OnnxTensor = given[0]
+	var right: RLRuntime.OnnxTensor = given[1]
 	if left.rank() != 2 or right.rank() != 2:
 		return fail("%s does not go with %s" % [left.describe(), right.describe()])
 	if _turns_left:
@@ -118,23 +120,30 @@ func _gemm(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 		return fail("%s does not go with %s" % [given[0].describe(), right.describe()])
 	if not may_make(shape, depth):
 		return []
-	var dense: RLAddon.OnnxDense = RLAddon.OnnxDense.new(right.floats, depth, width, _turns_right)
+	var dense: RLRuntime.OnnxDense = RLRuntime.OnnxDense.new(
+		right.floats, depth, width, _turns_right
+	)
 	var made: PackedFloat32Array = dense.multiply(left.floats, left.dims[0])
 	var added: PackedFloat32Array = []
 	if optional(given, 2):
-		if RLAddon.OnnxShape.broadcast(given[2].dims, shape) != shape or not is_floating(given[2]):
+		if (
+			RLRuntime.OnnxShape.broadcast(given[2].dims, shape) != shape
+			or not is_floating(given[2])
+		):
 			return fail(
-				"%s cannot be added to %s" % [given[2].describe(), RLAddon.OnnxShape.text(shape)]
+				"%s cannot be added to %s" % [given[2].describe(), RLRuntime.OnnxShape.text(shape)]
 			)
-		added = RLAddon.OnnxShape.spread(given[2], shape).floats
+		added = RLRuntime.OnnxShape.spread(given[2], shape).floats
 	for index: int in made.size():
 		made[index] = _alpha * made[index] + (_beta * added[index] if added else 0.0)
-	return [RLAddon.OnnxTensor.of_floats(made, shape)]
+	return [RLRuntime.OnnxTensor.of_floats(made, shape)]
 
 
 ## Matrices are the last two axes; those before are repeated to fit. A vector is a matrix of one
 ## row on the left, of one column on the right.
-func _matmul(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> Array[RLAddon.OnnxTensor]:
+func _matmul(
+	left: RLRuntime.OnnxTensor, right: RLRuntime.OnnxTensor
+) -> Array[RLRuntime.OnnxTensor]:
 	if left.rank() == 0 or right.rank() == 0:
 		return fail("%s does not go with %s" % [left.describe(), right.describe()])
 	var a: PackedInt64Array = left.dims if left.rank() > 1 else PackedInt64Array([1, left.dims[0]])
@@ -142,7 +151,7 @@ func _matmul(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> Array[RLAdd
 	var height: int = a[-2]
 	var depth: int = a[-1]
 	var width: int = b[-1]
-	var outer: PackedInt64Array = RLAddon.OnnxShape.broadcast(
+	var outer: PackedInt64Array = RLRuntime.OnnxShape.broadcast(
 		a.slice(0, a.size() - 2), b.slice(0, b.size() - 2)
 	)
 	if b[-2] != depth or outer.has(-1):
@@ -154,13 +163,13 @@ func _matmul(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> Array[RLAdd
 	var lefts: PackedInt64Array = _matrices(a, outer)
 	var rights: PackedInt64Array = _matrices(b, outer)
 	var made: PackedFloat32Array = []
-	var dense: RLAddon.OnnxDense
+	var dense: RLRuntime.OnnxDense
 	var packed: int = -1
 	for index: int in lefts.size():
 		if rights[index] != packed:
 			packed = rights[index]
 			var from: int = packed * depth * width
-			dense = RLAddon.OnnxDense.new(
+			dense = RLRuntime.OnnxDense.new(
 				right.floats.slice(from, from + depth * width), depth, width
 			)
 		var at: int = lefts[index] * height * depth
@@ -169,24 +178,24 @@ func _matmul(left: RLAddon.OnnxTensor, right: RLAddon.OnnxTensor) -> Array[RLAdd
 		full.remove_at(full.size() - 2)
 	if right.rank() == 1:
 		full.remove_at(full.size() - 1)
-	return [RLAddon.OnnxTensor.of_floats(made, full)]
+	return [RLRuntime.OnnxTensor.of_floats(made, full)]
 
 
 ## Which matrix of a stack of this shape is used at each place of the outer shape.
 func _matrices(dims: PackedInt64Array, outer: PackedInt64Array) -> PackedInt64Array:
 	var own: PackedInt64Array = dims.slice(0, dims.size() - 2)
-	var numbers: PackedInt64Array = RLAddon.OnnxShape.multiples(RLAddon.OnnxShape.count(own), 1)
-	return RLAddon.OnnxShape.spread(RLAddon.OnnxTensor.of_ints(numbers, own), outer).ints
+	var numbers: PackedInt64Array = RLRuntime.OnnxShape.multiples(RLRuntime.OnnxShape.count(own), 1)
+	return RLRuntime.OnnxShape.spread(RLRuntime.OnnxTensor.of_ints(numbers, own), outer).ints
 
 
 func _column(size: int) -> PackedInt64Array:
 	return [size, 1]
 
 
-static func turned(matrix: RLAddon.OnnxTensor) -> RLAddon.OnnxTensor:
+static func turned(matrix: RLRuntime.OnnxTensor) -> RLRuntime.OnnxTensor:
 	var height: int = matrix.dims[0]
 	var width: int = matrix.dims[1]
 	var lists: Array[PackedInt64Array] = [
-		RLAddon.OnnxShape.multiples(width, 1), RLAddon.OnnxShape.multiples(height, width)
+		RLRuntime.OnnxShape.multiples(width, 1), RLRuntime.OnnxShape.multiples(height, width)
 	]
-	return matrix.taken(RLAddon.OnnxShape.places(lists), [width, height])
+	return matrix.taken(RLRuntime.OnnxShape.places(lists), [width, height])

@@ -1,19 +1,19 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear and MatMulInteger.
 ##
 ## Products of whole numbers go through float blocks, which are exact as long as the sums stay
 ## below 2^24.
 
 const RANGES: Dictionary[int, Vector2i] = {
-	RLAddon.OnnxTensor.Type.UINT8: Vector2i(0, 255),
-	RLAddon.OnnxTensor.Type.INT8: Vector2i(-128, 127),
-	RLAddon.OnnxTensor.Type.UINT16: Vector2i(0, 65535),
-	RLAddon.OnnxTensor.Type.INT16: Vector2i(-32768, 32767),
+	RLRuntime.OnnxTensor.Type.UINT8: Vector2i(0, 255),
+	RLRuntime.OnnxTensor.Type.INT8: Vector2i(-128, 127),
+	RLRuntime.OnnxTensor.Type.UINT16: Vector2i(0, 65535),
+	RLRuntime.OnnxTensor.Type.INT16: Vector2i(-32768, 32767),
 }
 
 var _axis: int = 1
-var _type: int = RLAddon.OnnxTensor.Type.UNDEFINED
-var _dense: RLAddon.OnnxDense
+var _type: int = RLRuntime.OnnxTensor.Type.UNDEFINED
+var _dense: RLRuntime.OnnxDense
 
 
 func prepare() -> void:
@@ -26,7 +26,7 @@ func prepare() -> void:
 			_type = node.whole("output_dtype")
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	match node.op:
 		"QuantizeLinear":
 			return _quantize(given)
@@ -40,8 +40,8 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 ## The numbers of a quantized tensor less its zero point, as floats; the zero point is one number,
 ## or one for each place along `axis`.
 static func centred(
-	step: RLAddon.OnnxStep, tensor: RLAddon.OnnxTensor, zero: RLAddon.OnnxTensor, axis: int
-) -> RLAddon.OnnxTensor:
+	step: RLRuntime.OnnxStep, tensor: RLRuntime.OnnxTensor, zero: RLRuntime.OnnxTensor, axis: int
+) -> RLRuntime.OnnxTensor:
 	var numbers: PackedFloat32Array = tensor.as_floats()
 	if zero and zero.is_float():
 		step.fail("its zero point is %s" % zero.describe())
@@ -52,12 +52,12 @@ static func centred(
 			return tensor
 		for index: int in numbers.size():
 			numbers[index] -= centre[index]
-	return RLAddon.OnnxTensor.of_floats(numbers, tensor.dims)
+	return RLRuntime.OnnxTensor.of_floats(numbers, tensor.dims)
 
 
 ## Numbers, one or one for each place along an axis, repeated to the tensor's shape.
 static func along(
-	step: RLAddon.OnnxStep, numbers: PackedFloat32Array, tensor: RLAddon.OnnxTensor, axis: int
+	step: RLRuntime.OnnxStep, numbers: PackedFloat32Array, tensor: RLRuntime.OnnxTensor, axis: int
 ) -> PackedFloat32Array:
 	var shape: PackedInt64Array = []
 	if numbers.size() != 1:
@@ -69,17 +69,20 @@ static func along(
 		shape.fill(1)
 		shape[0] = numbers.size()
 	return (
-		RLAddon.OnnxShape.spread(RLAddon.OnnxTensor.of_floats(numbers, shape), tensor.dims).floats
+		RLRuntime
+		. OnnxShape
+		. spread(RLRuntime.OnnxTensor.of_floats(numbers, shape), tensor.dims)
+		. floats
 	)
 
 
-func _quantize(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _quantize(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 2, 3) or not is_floating(given[0]) or not is_floating(given[1]):
 		return []
-	var zero: RLAddon.OnnxTensor = optional(given, 2)
-	var type: int = zero.type if zero else (_type if _type else RLAddon.OnnxTensor.Type.UINT8)
+	var zero: RLRuntime.OnnxTensor = optional(given, 2)
+	var type: int = zero.type if zero else (_type if _type else RLRuntime.OnnxTensor.Type.UINT8)
 	if not RANGES.has(type) or not may_make(given[0].dims, 2):
-		return fail("it makes %s" % RLAddon.OnnxTensor.type_name(type))
+		return fail("it makes %s" % RLRuntime.OnnxTensor.type_name(type))
 	var scale: PackedFloat32Array = along(self, given[1].floats, given[0], _axis)
 	var centre: PackedFloat32Array = [0.0]
 	centre = along(self, zero.as_floats() if zero else centre, given[0], _axis)
@@ -89,8 +92,8 @@ func _quantize(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 
 
 func _rounded(
-	tensor: RLAddon.OnnxTensor, scale: PackedFloat32Array, centre: PackedFloat32Array, type: int
-) -> RLAddon.OnnxTensor:
+	tensor: RLRuntime.OnnxTensor, scale: PackedFloat32Array, centre: PackedFloat32Array, type: int
+) -> RLRuntime.OnnxTensor:
 	var bounds: Vector2i = RANGES[type]
 	# a quotient is rounded to a float32 before it is rounded to a whole number
 	var quotients: PackedFloat32Array = tensor.floats.duplicate()
@@ -98,18 +101,18 @@ func _rounded(
 	made.resize(quotients.size())
 	for index: int in quotients.size():
 		quotients[index] = quotients[index] / scale[index]
-		var whole: float = RLAddon.OnnxUnary.round_even(quotients[index]) + centre[index]
+		var whole: float = RLRuntime.OnnxUnary.round_even(quotients[index]) + centre[index]
 		made[index] = int(clampf(whole, bounds.x, bounds.y))
-	return RLAddon.OnnxTensor.of_ints(made, tensor.dims, type)
+	return RLRuntime.OnnxTensor.of_ints(made, tensor.dims, type)
 
 
-func _dequantize(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _dequantize(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 2, 3) or not is_floating(given[1]) or given[0].is_float():
 		return fail("it cannot work on %s" % (given[0].describe() if given and given[0] else "?"))
 	if not may_make(given[0].dims, 2):
 		return []
 	var scale: PackedFloat32Array = along(self, given[1].floats, given[0], _axis)
-	var made: RLAddon.OnnxTensor = centred(self, given[0], optional(given, 2), _axis)
+	var made: RLRuntime.OnnxTensor = centred(self, given[0], optional(given, 2), _axis)
 	if error:
 		return []
 	for index: int in made.floats.size():
@@ -117,7 +120,7 @@ func _dequantize(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	return [made]
 
 
-func _dynamic(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _dynamic(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 1, 1) or not is_floating(given[0]) or not may_make(given[0].dims, 3):
 		return []
 	var least: float = 0.0
@@ -129,22 +132,22 @@ func _dynamic(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	if scale[0] == 0.0:
 		scale[0] = 1.0
 	var centre: PackedFloat32Array = [-least / scale[0]]
-	centre[0] = clampf(RLAddon.OnnxUnary.round_even(centre[0]), 0.0, 255.0)
+	centre[0] = clampf(RLRuntime.OnnxUnary.round_even(centre[0]), 0.0, 255.0)
 	var scales: PackedFloat32Array = along(self, scale, given[0], 0)
 	var centres: PackedFloat32Array = along(self, centre, given[0], 0)
-	var type: int = RLAddon.OnnxTensor.Type.UINT8
+	var type: int = RLRuntime.OnnxTensor.Type.UINT8
 	return [
 		_rounded(given[0], scales, centres, type),
-		RLAddon.OnnxTensor.of_floats(scale, []),
-		RLAddon.OnnxTensor.of_ints([int(centre[0])], [], type),
+		RLRuntime.OnnxTensor.of_floats(scale, []),
+		RLRuntime.OnnxTensor.of_ints([int(centre[0])], [], type),
 	]
 
 
-func _product(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func _product(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 2, 4):
 		return []
-	var left: RLAddon.OnnxTensor = given[0]
-	var right: RLAddon.OnnxTensor = given[1]
+	var left: RLRuntime.OnnxTensor = given[0]
+	var right: RLRuntime.OnnxTensor = given[1]
 	var depth: int = left.dims[-1] if left.rank() > 0 else -1
 	if left.is_float() or right.is_float() or right.rank() != 2 or right.dims[0] != depth:
 		return fail("%s does not go with %s" % [left.describe(), right.describe()])
@@ -155,23 +158,23 @@ func _product(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	_pack(right, optional(given, 3))
 	if error:
 		return []
-	var numbers: RLAddon.OnnxTensor = centred(self, left, optional(given, 2), left.rank() - 2)
+	var numbers: RLRuntime.OnnxTensor = centred(self, left, optional(given, 2), left.rank() - 2)
 	if error:
 		return []
-	var rows: int = RLAddon.OnnxShape.count(left.dims.slice(0, left.rank() - 1))
+	var rows: int = RLRuntime.OnnxShape.count(left.dims.slice(0, left.rank() - 1))
 	var made: PackedFloat32Array = _dense.multiply(numbers.floats, rows)
 	return [
-		RLAddon.OnnxCast.cast(
-			RLAddon.OnnxTensor.of_floats(made, shape), RLAddon.OnnxTensor.Type.INT32
+		RLRuntime.OnnxCast.cast(
+			RLRuntime.OnnxTensor.of_floats(made, shape), RLRuntime.OnnxTensor.Type.INT32
 		)
 	]
 
 
 ## Make the matrix ready; once, if it is constant.
-func _pack(weights: RLAddon.OnnxTensor, zero: RLAddon.OnnxTensor) -> void:
+func _pack(weights: RLRuntime.OnnxTensor, zero: RLRuntime.OnnxTensor) -> void:
 	var is_kept: bool = known[1] != null and (not zero or known[3] != null)
 	if (_dense and is_kept) or not may_make(weights.dims, 2):
 		return
-	var numbers: RLAddon.OnnxTensor = centred(self, weights, zero, 1)
+	var numbers: RLRuntime.OnnxTensor = centred(self, weights, zero, 1)
 	if not error:
-		_dense = RLAddon.OnnxDense.new(numbers.floats, weights.dims[0], weights.dims[1])
+		_dense = RLRuntime.OnnxDense.new(numbers.floats, weights.dims[0], weights.dims[1])

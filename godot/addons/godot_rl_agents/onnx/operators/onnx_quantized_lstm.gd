@@ -1,13 +1,13 @@
-extends RLAddon.OnnxRecurrent
+extends RLRuntime.OnnxRecurrent
 ## DynamicQuantizeLSTM, which onnxruntime's dynamic quantization makes of an LSTM: weights are
 ## stored as whole numbers, (directions, input, gates), with a scale and a zero point each.
 ## Inputs and states stay floats, where onnxruntime rounds them to 255 steps.
 
 ## The input's and the state's weights as floats.
-var _plain: Array[RLAddon.OnnxTensor] = []
+var _plain: Array[RLRuntime.OnnxTensor] = []
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if given.size() != 12 or not has_inputs(given, 3, 12):
 		return fail("it has %d inputs" % given.size())
 	if _plain.is_empty() or not _is_kept:
@@ -17,15 +17,15 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 			if error:
 				_plain = []
 				return []
-	var floating: Array[RLAddon.OnnxTensor] = given.slice(0, 8)
+	var floating: Array[RLRuntime.OnnxTensor] = given.slice(0, 8)
 	floating[1] = _plain[0]
 	floating[2] = _plain[1]
 	return super(floating)
 
 
 func _restored(
-	weights: RLAddon.OnnxTensor, scale: RLAddon.OnnxTensor, zero: RLAddon.OnnxTensor
-) -> RLAddon.OnnxTensor:
+	weights: RLRuntime.OnnxTensor, scale: RLRuntime.OnnxTensor, zero: RLRuntime.OnnxTensor
+) -> RLRuntime.OnnxTensor:
 	if not scale or not zero or not scale.is_float() or zero.is_float():
 		fail("its scale or zero point is missing")
 		return null
@@ -36,7 +36,7 @@ func _restored(
 	var depth: int = weights.dims[1]
 	var gates: int = weights.dims[2]
 	var directions: int = weights.dims[0]
-	for part: RLAddon.OnnxTensor in [scale, zero]:
+	for part: RLRuntime.OnnxTensor in [scale, zero]:
 		if part.count() not in [directions, directions * gates]:
 			fail("its scale or zero point is %s" % part.describe())
 			return null
@@ -51,4 +51,4 @@ func _restored(
 			for row: int in depth:
 				var value: int = weights.ints[(direction * depth + row) * gates + gate]
 				numbers.append((value - centre) * factor)
-	return RLAddon.OnnxTensor.of_floats(numbers, [directions, gates, depth])
+	return RLRuntime.OnnxTensor.of_floats(numbers, [directions, gates, depth])

@@ -1,4 +1,4 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## Operators that pick elements along axes: Expand, Gather, Pad, Slice, Tile, Transpose.
 ##
 ## Each is a list of offsets for every axis; the places of the elements are their sums. Those of the
@@ -15,7 +15,7 @@ var _axes: PackedInt64Array = []
 var _pads: PackedInt64Array = []
 var _mode: String = "constant"
 var _fill: float = 0.0
-var _kept: RLAddon.OnnxTensor
+var _kept: RLRuntime.OnnxTensor
 var _kept_for: Array = []
 
 
@@ -39,10 +39,10 @@ func prepare() -> void:
 				fail("its mode '%s' cannot be run" % _mode)
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 1, 5):
 		return []
-	var tensor: RLAddon.OnnxTensor = given[0]
+	var tensor: RLRuntime.OnnxTensor = given[0]
 	var key: Array = [tensor.dims]
 	for index: int in range(1, given.size()):
 		key.append(given[index].ints if given[index] else null)
@@ -63,7 +63,9 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 
 
 ## Where the elements of the result are in the tensor.
-func _places(tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]) -> RLAddon.OnnxTensor:
+func _places(
+	tensor: RLRuntime.OnnxTensor, given: Array[RLRuntime.OnnxTensor]
+) -> RLRuntime.OnnxTensor:
 	var lists: Array[PackedInt64Array] = []
 	var shape: PackedInt64Array = []
 	match node.op:
@@ -83,35 +85,37 @@ func _places(tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]) -> RL
 		shape.append(list.size())
 	if error or not may_make(shape, 2):
 		return null
-	return RLAddon.OnnxTensor.of_ints(RLAddon.OnnxShape.places(lists), shape)
+	return RLRuntime.OnnxTensor.of_ints(RLRuntime.OnnxShape.places(lists), shape)
 
 
-func _transposed(tensor: RLAddon.OnnxTensor) -> Array[PackedInt64Array]:
+func _transposed(tensor: RLRuntime.OnnxTensor) -> Array[PackedInt64Array]:
 	var order: PackedInt64Array = _permutation
 	if not node.has("perm"):
-		order = RLAddon.OnnxShape.multiples(tensor.rank(), -1, tensor.rank() - 1)
+		order = RLRuntime.OnnxShape.multiples(tensor.rank(), -1, tensor.rank() - 1)
 	var sorted: PackedInt64Array = order.duplicate()
 	sorted.sort()
-	if sorted != RLAddon.OnnxShape.multiples(tensor.rank(), 1):
+	if sorted != RLRuntime.OnnxShape.multiples(tensor.rank(), 1):
 		fail("%s in the order %s" % [tensor.describe(), order])
 		return []
-	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(tensor.dims)
+	var strides: PackedInt64Array = RLRuntime.OnnxShape.strides(tensor.dims)
 	var lists: Array[PackedInt64Array] = []
 	for axis: int in order:
-		lists.append(RLAddon.OnnxShape.multiples(tensor.dims[axis], strides[axis]))
+		lists.append(RLRuntime.OnnxShape.multiples(tensor.dims[axis], strides[axis]))
 	return lists
 
 
 ## The offsets of all elements, axis by axis.
-func _everything(tensor: RLAddon.OnnxTensor) -> Array[PackedInt64Array]:
-	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(tensor.dims)
+func _everything(tensor: RLRuntime.OnnxTensor) -> Array[PackedInt64Array]:
+	var strides: PackedInt64Array = RLRuntime.OnnxShape.strides(tensor.dims)
 	var lists: Array[PackedInt64Array] = []
 	for axis: int in tensor.rank():
-		lists.append(RLAddon.OnnxShape.multiples(tensor.dims[axis], strides[axis]))
+		lists.append(RLRuntime.OnnxShape.multiples(tensor.dims[axis], strides[axis]))
 	return lists
 
 
-func _gathered(tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]) -> RLAddon.OnnxTensor:
+func _gathered(
+	tensor: RLRuntime.OnnxTensor, given: Array[RLRuntime.OnnxTensor]
+) -> RLRuntime.OnnxTensor:
 	if not has_inputs(given, 2, 2) or given[1].is_float():
 		fail("its indices are no whole numbers")
 		return null
@@ -119,7 +123,7 @@ func _gathered(tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]) -> 
 	if error:
 		return null
 	var lists: Array[PackedInt64Array] = _everything(tensor)
-	var stride: int = RLAddon.OnnxShape.count(tensor.dims.slice(axis + 1))
+	var stride: int = RLRuntime.OnnxShape.count(tensor.dims.slice(axis + 1))
 	var chosen: PackedInt64Array = given[1].ints.duplicate()
 	for index: int in chosen.size():
 		var place: int = chosen[index] + (tensor.dims[axis] if chosen[index] < 0 else 0)
@@ -132,20 +136,20 @@ func _gathered(tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]) -> 
 	shape.append_array(given[1].dims)
 	shape.append_array(tensor.dims.slice(axis + 1))
 	return (
-		RLAddon.OnnxTensor.of_ints(RLAddon.OnnxShape.places(lists), shape)
+		RLRuntime.OnnxTensor.of_ints(RLRuntime.OnnxShape.places(lists), shape)
 		if may_make(shape, 2)
 		else null
 	)
 
 
 func _sliced(
-	tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]
+	tensor: RLRuntime.OnnxTensor, given: Array[RLRuntime.OnnxTensor]
 ) -> Array[PackedInt64Array]:
 	var starts: PackedInt64Array = list_of(given, 1, _starts)
 	var ends: PackedInt64Array = list_of(given, 2, _ends)
 	var axes: PackedInt64Array = list_of(given, 3, _axes)
 	if axes.is_empty():
-		axes = RLAddon.OnnxShape.multiples(starts.size(), 1)
+		axes = RLRuntime.OnnxShape.multiples(starts.size(), 1)
 	var steps: PackedInt64Array = list_of(given, 4, [])
 	if steps.is_empty():
 		steps.resize(starts.size())
@@ -177,12 +181,12 @@ func _every(list: PackedInt64Array, start: int, end: int, step: int) -> PackedIn
 
 
 func _padded(
-	tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]
+	tensor: RLRuntime.OnnxTensor, given: Array[RLRuntime.OnnxTensor]
 ) -> Array[PackedInt64Array]:
 	var pads: PackedInt64Array = list_of(given, 1, _pads) if opset >= 11 else _pads
 	var axes: PackedInt64Array = list_of(given, 3, [])
 	if axes.is_empty():
-		axes = RLAddon.OnnxShape.multiples(tensor.rank(), 1)
+		axes = RLRuntime.OnnxShape.multiples(tensor.rank(), 1)
 	if pads.size() != 2 * axes.size():
 		fail("%d pads for %d axes" % [pads.size(), axes.size()])
 		return []
@@ -199,7 +203,7 @@ func _wider(list: PackedInt64Array, before: int, after: int) -> PackedInt64Array
 	var size: int = list.size()
 	var wide: PackedInt64Array = []
 	if (
-		maxi(absi(before), absi(after)) > RLAddon.OnnxBudget.LARGEST_TENSOR
+		maxi(absi(before), absi(after)) > RLRuntime.OnnxBudget.LARGEST_TENSOR
 		or not budget.spend(absi(before) + absi(after))
 	):
 		fail("pads of %d and %d" % [before, after])
@@ -221,7 +225,7 @@ func _wider(list: PackedInt64Array, before: int, after: int) -> PackedInt64Array
 
 
 func _tiled(
-	tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]
+	tensor: RLRuntime.OnnxTensor, given: Array[RLRuntime.OnnxTensor]
 ) -> Array[PackedInt64Array]:
 	var repeats: PackedInt64Array = list_of(given, 1, [])
 	if repeats.size() != tensor.rank():
@@ -229,7 +233,7 @@ func _tiled(
 		return []
 	var lists: Array[PackedInt64Array] = _everything(tensor)
 	for axis: int in tensor.rank():
-		if repeats[axis] < 0 or repeats[axis] > RLAddon.OnnxBudget.LARGEST_TENSOR:
+		if repeats[axis] < 0 or repeats[axis] > RLRuntime.OnnxBudget.LARGEST_TENSOR:
 			fail("%d repeats" % repeats[axis])
 			return []
 		if not budget.spend(repeats[axis] * maxi(lists[axis].size(), 1)):
@@ -243,11 +247,13 @@ func _tiled(
 	return lists
 
 
-func _expanded(tensor: RLAddon.OnnxTensor, given: Array[RLAddon.OnnxTensor]) -> RLAddon.OnnxTensor:
-	var shape: PackedInt64Array = RLAddon.OnnxShape.broadcast(tensor.dims, list_of(given, 1, []))
+func _expanded(
+	tensor: RLRuntime.OnnxTensor, given: Array[RLRuntime.OnnxTensor]
+) -> RLRuntime.OnnxTensor:
+	var shape: PackedInt64Array = RLRuntime.OnnxShape.broadcast(tensor.dims, list_of(given, 1, []))
 	if shape.has(-1):
 		fail("%s does not go with it" % tensor.describe())
 	if error or not may_make(shape, 2):
 		return null
-	var numbers: PackedInt64Array = RLAddon.OnnxShape.multiples(tensor.count(), 1)
-	return RLAddon.OnnxShape.spread(RLAddon.OnnxTensor.of_ints(numbers, tensor.dims), shape)
+	var numbers: PackedInt64Array = RLRuntime.OnnxShape.multiples(tensor.count(), 1)
+	return RLRuntime.OnnxShape.spread(RLRuntime.OnnxTensor.of_ints(numbers, tensor.dims), shape)

@@ -1,4 +1,4 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## RNN, GRU and LSTM: forward, backward or both, over sequences of their own lengths.
 ##
 ## X is (steps, batch, input); the state (directions, batch, hidden).
@@ -16,8 +16,8 @@ var _direction: String = "forward"
 var _resets_after: bool = false
 var _is_kept: bool = false
 ## The weights of each direction, on the input and on the state.
-var _on_input: Array[RLAddon.OnnxDense] = []
-var _on_state: Array[RLAddon.OnnxDense] = []
+var _on_input: Array[RLRuntime.OnnxDense] = []
+var _on_state: Array[RLRuntime.OnnxDense] = []
 
 
 func prepare() -> void:
@@ -37,10 +37,10 @@ func prepare() -> void:
 	_is_kept = _is_kept and (known.size() < 4 or inputs[3] < 0 or known[3] != null)
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 3, 12) or not is_floating(given[0]):
 		return []
-	var x: RLAddon.OnnxTensor = given[0]
+	var x: RLRuntime.OnnxTensor = given[0]
 	var directions: int = 2 if _direction == "bidirectional" else 1
 	if x.rank() != 3 or not _fit(given, directions):
 		return fail("%s cannot be run over" % x.describe())
@@ -57,7 +57,9 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	var cell: PackedFloat32Array = _start(optional(given, 6), directions, batch)
 	if error:
 		return []
-	var run: RLAddon.OnnxSequence = RLAddon.OnnxSequence.new(node.op, _hidden, batch, _resets_after)
+	var run: RLRuntime.OnnxSequence = RLRuntime.OnnxSequence.new(
+		node.op, _hidden, batch, _resets_after
+	)
 	if optional(given, 7):
 		run.peepholes = given[7].floats
 	run.recurrent_bias = _recurrent_bias(optional(given, 3), directions)
@@ -72,12 +74,12 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 			cell.slice(direction * batch * _hidden, (direction + 1) * batch * _hidden)
 		)
 	var ends: PackedInt64Array = [directions, batch, _hidden]
-	var made: Array[RLAddon.OnnxTensor] = [
-		RLAddon.OnnxTensor.of_floats(
+	var made: Array[RLRuntime.OnnxTensor] = [
+		RLRuntime.OnnxTensor.of_floats(
 			_interleaved(run.outputs, steps, batch), [steps, directions, batch, _hidden]
 		),
-		RLAddon.OnnxTensor.of_floats(run.last_states, ends),
-		RLAddon.OnnxTensor.of_floats(run.last_cells, ends),
+		RLRuntime.OnnxTensor.of_floats(run.last_states, ends),
+		RLRuntime.OnnxTensor.of_floats(run.last_cells, ends),
 	]
 	return made
 
@@ -93,7 +95,7 @@ func _check_activations(wanted: Variant) -> void:
 			fail("its activation '%s' cannot be run" % names[index])
 
 
-func _fit(given: Array[RLAddon.OnnxTensor], directions: int) -> bool:
+func _fit(given: Array[RLRuntime.OnnxTensor], directions: int) -> bool:
 	var gates: int = GATES[node.op] * _hidden
 	if _hidden < 1 or _hidden > 65536:
 		return false
@@ -115,7 +117,7 @@ func _fit(given: Array[RLAddon.OnnxTensor], directions: int) -> bool:
 	return true
 
 
-func _pack(given: Array[RLAddon.OnnxTensor], directions: int) -> void:
+func _pack(given: Array[RLRuntime.OnnxTensor], directions: int) -> void:
 	_on_input = []
 	_on_state = []
 	var gates: int = GATES[node.op] * _hidden
@@ -132,13 +134,13 @@ func _pack(given: Array[RLAddon.OnnxTensor], directions: int) -> void:
 			from * _hidden, (from + gates) * _hidden
 		)
 		var bias: PackedFloat32Array = _bias(optional(given, 3), direction, gates)
-		_on_input.append(RLAddon.OnnxDense.new(on_input, width, gates, true, bias))
-		_on_state.append(RLAddon.OnnxDense.new(on_state, _hidden, gates, true))
+		_on_input.append(RLRuntime.OnnxDense.new(on_input, width, gates, true, bias))
+		_on_state.append(RLRuntime.OnnxDense.new(on_state, _hidden, gates, true))
 
 
 ## What is added to the gates in any case. The last gate of a GRU that resets after the product
 ## gets the bias of its state there.
-func _bias(biases: RLAddon.OnnxTensor, direction: int, gates: int) -> PackedFloat32Array:
+func _bias(biases: RLRuntime.OnnxTensor, direction: int, gates: int) -> PackedFloat32Array:
 	var sum: PackedFloat32Array = []
 	sum.resize(gates)
 	if not biases:
@@ -151,7 +153,7 @@ func _bias(biases: RLAddon.OnnxTensor, direction: int, gates: int) -> PackedFloa
 	return sum
 
 
-func _recurrent_bias(biases: RLAddon.OnnxTensor, directions: int) -> PackedFloat32Array:
+func _recurrent_bias(biases: RLRuntime.OnnxTensor, directions: int) -> PackedFloat32Array:
 	var found: PackedFloat32Array = []
 	if biases and _resets_after:
 		for direction: int in directions:
@@ -160,7 +162,7 @@ func _recurrent_bias(biases: RLAddon.OnnxTensor, directions: int) -> PackedFloat
 	return found
 
 
-func _lengths(wanted: RLAddon.OnnxTensor, steps: int, batch: int) -> PackedInt64Array:
+func _lengths(wanted: RLRuntime.OnnxTensor, steps: int, batch: int) -> PackedInt64Array:
 	var lengths: PackedInt64Array = []
 	lengths.resize(batch)
 	lengths.fill(steps)
@@ -172,7 +174,7 @@ func _lengths(wanted: RLAddon.OnnxTensor, steps: int, batch: int) -> PackedInt64
 	return wanted.ints
 
 
-func _start(given: RLAddon.OnnxTensor, directions: int, batch: int) -> PackedFloat32Array:
+func _start(given: RLRuntime.OnnxTensor, directions: int, batch: int) -> PackedFloat32Array:
 	if given:
 		return given.floats
 	var zeros: PackedFloat32Array = []

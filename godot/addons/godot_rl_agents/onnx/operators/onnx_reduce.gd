@@ -1,4 +1,4 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## Operators that make one number of many: ReduceSum and its kin, ArgMax, ArgMin.
 
 var _axes: PackedInt64Array = []
@@ -19,10 +19,10 @@ func prepare() -> void:
 		_does_nothing = node.whole("noop_with_empty_axes") != 0
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 1, 2):
 		return []
-	var tensor: RLAddon.OnnxTensor = given[0]
+	var tensor: RLRuntime.OnnxTensor = given[0]
 	var axes: PackedInt64Array = list_of(given, 1, _axes)
 	if axes.is_empty() and _does_nothing:
 		return [tensor]
@@ -34,9 +34,9 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	var shape: PackedInt64Array = []
 	var outer: Array[PackedInt64Array] = []
 	var inner: Array[PackedInt64Array] = []
-	var strides: PackedInt64Array = RLAddon.OnnxShape.strides(tensor.dims)
+	var strides: PackedInt64Array = RLRuntime.OnnxShape.strides(tensor.dims)
 	for axis: int in tensor.rank():
-		var list: PackedInt64Array = RLAddon.OnnxShape.multiples(tensor.dims[axis], strides[axis])
+		var list: PackedInt64Array = RLRuntime.OnnxShape.multiples(tensor.dims[axis], strides[axis])
 		if axes.is_empty() or is_reduced.has(axis):
 			inner.append(list)
 			if _keeps:
@@ -47,25 +47,27 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 	if not may_make(shape):
 		return []
 	return [
-		_reduced(tensor, shape, RLAddon.OnnxShape.places(outer), RLAddon.OnnxShape.places(inner))
+		_reduced(
+			tensor, shape, RLRuntime.OnnxShape.places(outer), RLRuntime.OnnxShape.places(inner)
+		)
 	]
 
 
 func _reduced(
-	tensor: RLAddon.OnnxTensor,
+	tensor: RLRuntime.OnnxTensor,
 	shape: PackedInt64Array,
 	outer: PackedInt64Array,
 	inner: PackedInt64Array
-) -> RLAddon.OnnxTensor:
+) -> RLRuntime.OnnxTensor:
 	if node.op in ["ArgMax", "ArgMin"]:
-		return RLAddon.OnnxTensor.of_ints(_arguments(tensor, outer, inner), shape)
+		return RLRuntime.OnnxTensor.of_ints(_arguments(tensor, outer, inner), shape)
 	if not tensor.is_float():
-		return RLAddon.OnnxTensor.of_ints(_of_ints(tensor, outer, inner), shape, tensor.type)
+		return RLRuntime.OnnxTensor.of_ints(_of_ints(tensor, outer, inner), shape, tensor.type)
 	var made: PackedFloat32Array = []
 	made.resize(outer.size())
 	for index: int in outer.size():
 		made[index] = _of_floats(tensor.floats, outer[index], inner)
-	return RLAddon.OnnxTensor.of_floats(made, shape, tensor.type)
+	return RLRuntime.OnnxTensor.of_floats(made, shape, tensor.type)
 
 
 func _of_floats(values: PackedFloat32Array, base: int, inner: PackedInt64Array) -> float:
@@ -117,11 +119,11 @@ func _log_sum(values: PackedFloat32Array, base: int, inner: PackedInt64Array) ->
 
 
 func _of_ints(
-	tensor: RLAddon.OnnxTensor, outer: PackedInt64Array, inner: PackedInt64Array
+	tensor: RLRuntime.OnnxTensor, outer: PackedInt64Array, inner: PackedInt64Array
 ) -> PackedInt64Array:
 	var values: PackedInt64Array = tensor.ints
 	var made: PackedInt64Array = []
-	if inner.is_empty() or tensor.type == RLAddon.OnnxTensor.Type.BOOL:
+	if inner.is_empty() or tensor.type == RLRuntime.OnnxTensor.Type.BOOL:
 		fail("it cannot work on %s" % tensor.describe())
 		return made
 	for base: int in outer:
@@ -145,7 +147,7 @@ func _of_ints(
 
 
 func _arguments(
-	tensor: RLAddon.OnnxTensor, outer: PackedInt64Array, inner: PackedInt64Array
+	tensor: RLRuntime.OnnxTensor, outer: PackedInt64Array, inner: PackedInt64Array
 ) -> PackedInt64Array:
 	var values: PackedFloat32Array = tensor.as_floats()
 	var sign: float = 1.0 if node.op == "ArgMax" else -1.0

@@ -28,7 +28,7 @@ func _init(op: String, hidden: int, batch: int, resets_after: bool) -> void:
 ## Args: `gates` of all steps from the input alone, `on_state` the weights on the state.
 func run(
 	gates: PackedFloat32Array,
-	on_state: RLAddon.OnnxDense,
+	on_state: RLRuntime.OnnxDense,
 	lengths: PackedInt64Array,
 	is_backward: bool,
 	state: PackedFloat32Array,
@@ -73,7 +73,7 @@ func _gru(
 	now: PackedFloat32Array,
 	from_state: PackedFloat32Array,
 	before: PackedFloat32Array,
-	on_state: RLAddon.OnnxDense,
+	on_state: RLRuntime.OnnxDense,
 	row: int
 ) -> void:
 	var z_at: int = 3 * row * _hidden

@@ -1,4 +1,4 @@
-extends RLAddon.OnnxStep
+extends RLRuntime.OnnxStep
 ## Operators that change each number by itself.
 
 const PARAMETERS: Dictionary[String, Dictionary] = {
@@ -32,10 +32,10 @@ func prepare() -> void:
 		_finds_negative = node.whole("detect_negative", 1) != 0
 
 
-func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	if not has_inputs(given, 1, 1) or not may_make(given[0].dims):
 		return []
-	var tensor: RLAddon.OnnxTensor = given[0]
+	var tensor: RLRuntime.OnnxTensor = given[0]
 	if not tensor.is_float():
 		return _of_ints(tensor)
 	match node.op:
@@ -44,7 +44,7 @@ func compute(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 		"IsNaN", "IsInf":
 			return _found(tensor)
 	var values: PackedFloat32Array = _of_floats(tensor.floats)
-	return [RLAddon.OnnxTensor.of_floats(values, tensor.dims, tensor.type)]
+	return [RLRuntime.OnnxTensor.of_floats(values, tensor.dims, tensor.type)]
 
 
 ## The commonest have loops of their own, which are quicker.
@@ -163,7 +163,7 @@ func _smooth(x: float) -> float:
 	return x
 
 
-func _of_ints(tensor: RLAddon.OnnxTensor) -> Array[RLAddon.OnnxTensor]:
+func _of_ints(tensor: RLRuntime.OnnxTensor) -> Array[RLRuntime.OnnxTensor]:
 	var made: PackedInt64Array = tensor.ints.duplicate()
 	match node.op:
 		"Not":
@@ -183,10 +183,10 @@ func _of_ints(tensor: RLAddon.OnnxTensor) -> Array[RLAddon.OnnxTensor]:
 				made[index] = maxi(made[index], 0)
 		_:
 			return fail("it cannot work on %s" % tensor.describe())
-	return [RLAddon.OnnxTensor.of_ints(made, tensor.dims, tensor.type)]
+	return [RLRuntime.OnnxTensor.of_ints(made, tensor.dims, tensor.type)]
 
 
-func _found(tensor: RLAddon.OnnxTensor) -> Array[RLAddon.OnnxTensor]:
+func _found(tensor: RLRuntime.OnnxTensor) -> Array[RLRuntime.OnnxTensor]:
 	var made: PackedInt64Array = []
 	made.resize(tensor.count())
 	for index: int in made.size():
@@ -195,7 +195,7 @@ func _found(tensor: RLAddon.OnnxTensor) -> Array[RLAddon.OnnxTensor]:
 		if node.op == "IsInf":
 			is_found = is_inf(value) and (_finds_positive if value > 0.0 else _finds_negative)
 		made[index] = 1 if is_found else 0
-	return [RLAddon.OnnxTensor.of_ints(made, tensor.dims, RLAddon.OnnxTensor.Type.BOOL)]
+	return [RLRuntime.OnnxTensor.of_ints(made, tensor.dims, RLRuntime.OnnxTensor.Type.BOOL)]
 
 
 ## To the nearest whole number, halves to the even one.

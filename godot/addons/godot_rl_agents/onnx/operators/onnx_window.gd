@@ -14,7 +14,7 @@ var _places: PackedInt64Array = []
 var _places_of: PackedInt64Array = []
 
 
-func _init(node: RLAddon.OnnxNode) -> void:
+func _init(node: RLRuntime.OnnxNode) -> void:
 	kernel = node.wholes("kernel_shape")
 	_strides = node.wholes("strides")
 	_dilations = node.wholes("dilations")
@@ -32,7 +32,8 @@ func fit(image: PackedInt64Array) -> String:
 	positions = []
 	if kernel.size() != rank or _strides.size() != rank or _dilations.size() != rank:
 		return (
-			"a window of %s on %s" % [RLAddon.OnnxShape.text(kernel), RLAddon.OnnxShape.text(image)]
+			"a window of %s on %s"
+			% [RLRuntime.OnnxShape.text(kernel), RLRuntime.OnnxShape.text(image)]
 		)
 	if _pads.size() != 2 * rank:
 		return "%d pads for %d axes" % [_pads.size(), rank]
@@ -53,9 +54,9 @@ func places(channels: int, image: PackedInt64Array) -> PackedInt64Array:
 		return _places
 	var padded: PackedInt64Array = [channels]
 	var inside: Array[PackedInt64Array] = [
-		RLAddon.OnnxShape.multiples(channels, RLAddon.OnnxShape.count(image))
+		RLRuntime.OnnxShape.multiples(channels, RLRuntime.OnnxShape.count(image))
 	]
-	var steps: PackedInt64Array = RLAddon.OnnxShape.strides(image)
+	var steps: PackedInt64Array = RLRuntime.OnnxShape.strides(image)
 	for axis: int in image.size():
 		var list: PackedInt64Array = []
 		var reach: int = (
@@ -63,19 +64,23 @@ func places(channels: int, image: PackedInt64Array) -> PackedInt64Array:
 		)
 		for place: int in range(-_pads[axis], reach + 1 - _pads[axis]):
 			var is_inside: bool = place >= 0 and place < image[axis]
-			list.append(place * steps[axis] if is_inside else RLAddon.OnnxRearrange.NOWHERE)
+			list.append(place * steps[axis] if is_inside else RLRuntime.OnnxRearrange.NOWHERE)
 		inside.append(list)
 		padded.append(list.size())
-	var sources: PackedInt64Array = RLAddon.OnnxShape.places(inside)
-	steps = RLAddon.OnnxShape.strides(padded)
+	var sources: PackedInt64Array = RLRuntime.OnnxShape.places(inside)
+	steps = RLRuntime.OnnxShape.strides(padded)
 	var lists: Array[PackedInt64Array] = []
 	for axis: int in image.size():
-		lists.append(RLAddon.OnnxShape.multiples(positions[axis], _strides[axis] * steps[axis + 1]))
-	lists.append(RLAddon.OnnxShape.multiples(channels, steps[0]))
+		lists.append(
+			RLRuntime.OnnxShape.multiples(positions[axis], _strides[axis] * steps[axis + 1])
+		)
+	lists.append(RLRuntime.OnnxShape.multiples(channels, steps[0]))
 	for axis: int in image.size():
-		lists.append(RLAddon.OnnxShape.multiples(kernel[axis], _dilations[axis] * steps[axis + 1]))
-	_places = RLAddon.OnnxShape.places(lists)
-	var outside: int = channels * RLAddon.OnnxShape.count(image)
+		lists.append(
+			RLRuntime.OnnxShape.multiples(kernel[axis], _dilations[axis] * steps[axis + 1])
+		)
+	_places = RLRuntime.OnnxShape.places(lists)
+	var outside: int = channels * RLRuntime.OnnxShape.count(image)
 	for index: int in _places.size():
 		var source: int = sources[_places[index]]
 		_places[index] = source if source >= 0 else outside
@@ -88,7 +93,9 @@ func work(channels: int, image: PackedInt64Array) -> int:
 	var area: int = channels
 	for axis: int in image.size():
 		area *= image[axis] + _pads[axis] + _pads[axis + image.size()] + kernel[axis]
-	return area + channels * RLAddon.OnnxShape.count(positions) * RLAddon.OnnxShape.count(kernel)
+	return (
+		area + channels * RLRuntime.OnnxShape.count(positions) * RLRuntime.OnnxShape.count(kernel)
+	)
 
 
 ## How many of a window's places count for an average, at this position, padding included.

@@ -9,7 +9,7 @@ var memory: Dictionary[String, String] = {}
 ## Whether any number of agents may be run at once.
 var is_free: bool = true
 
-var _plan: RLAddon.OnnxPlan
+var _plan: RLRuntime.OnnxPlan
 ## Of each input: what it is, the axis along which agents are counted (-1 if none), and how many
 ## numbers belong to one agent.
 var _roles: PackedInt32Array = []
@@ -23,18 +23,18 @@ var _observations: int = 0
 var _states: Dictionary[Variant, Dictionary] = {}
 
 
-func _init(plan: RLAddon.OnnxPlan) -> void:
+func _init(plan: RLRuntime.OnnxPlan) -> void:
 	_plan = plan
 	var outputs_named: PackedStringArray = []
-	for port: RLAddon.OnnxPort in plan.outputs:
+	for port: RLRuntime.OnnxPort in plan.outputs:
 		outputs_named.append(port.name)
 		_output_axes.append(0)
-	for port: RLAddon.OnnxPort in plan.inputs:
+	for port: RLRuntime.OnnxPort in plan.inputs:
 		var partner: int = outputs_named.find(_partner(port.name))
 		var axis: int = port.dims.find(-1)
 		_axes.append(axis)
 		_shapes.append(port.filled(1))
-		_sizes.append(RLAddon.OnnxShape.count(port.filled(1)))
+		_sizes.append(RLRuntime.OnnxShape.count(port.filled(1)))
 		is_free = is_free and axis >= 0
 		if partner >= 0 and outputs_named[partner] != port.name:
 			_roles.append(Role.MEMORY)
@@ -64,11 +64,11 @@ func observation_shapes() -> Dictionary[String, PackedInt64Array]:
 	return shapes
 
 
-func inputs(many: Array, agents: Array) -> Array[RLAddon.OnnxTensor]:
+func inputs(many: Array, agents: Array) -> Array[RLRuntime.OnnxTensor]:
 	error = ""
-	var made: Array[RLAddon.OnnxTensor] = []
+	var made: Array[RLRuntime.OnnxTensor] = []
 	for index: int in _roles.size():
-		var port: RLAddon.OnnxPort = _plan.inputs[index]
+		var port: RLRuntime.OnnxPort = _plan.inputs[index]
 		var shape: PackedInt64Array = _shapes[index]
 		if _axes[index] >= 0 and many.size() != 1:
 			shape = shape.duplicate()
@@ -76,15 +76,15 @@ func inputs(many: Array, agents: Array) -> Array[RLAddon.OnnxTensor]:
 		var numbers: PackedFloat32Array = _gathered(index, many, agents)
 		if error:
 			return []
-		var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.of_floats(numbers, shape)
-		if port.type != RLAddon.OnnxTensor.Type.FLOAT:
-			tensor = RLAddon.OnnxCast.cast(tensor, port.type)
+		var tensor: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.of_floats(numbers, shape)
+		if port.type != RLRuntime.OnnxTensor.Type.FLOAT:
+			tensor = RLRuntime.OnnxCast.cast(tensor, port.type)
 		made.append(tensor)
 	return made
 
 
 ## Each agent's outputs; what a memory needs next time is kept.
-func outputs(made: Array[RLAddon.OnnxTensor], agents: Array) -> Array[Dictionary]:
+func outputs(made: Array[RLRuntime.OnnxTensor], agents: Array) -> Array[Dictionary]:
 	var results: Array[Dictionary] = []
 	for _agent: Variant in agents:
 		results.append({})
@@ -108,7 +108,7 @@ func _gathered(index: int, many: Array, agents: Array) -> PackedFloat32Array:
 		if error:
 			return []
 	var joined: PackedFloat32Array = []
-	var outer: int = RLAddon.OnnxShape.count(_shapes[index].slice(0, maxi(_axes[index], 0)))
+	var outer: int = RLRuntime.OnnxShape.count(_shapes[index].slice(0, maxi(_axes[index], 0)))
 	if outer == 1:
 		for piece: PackedFloat32Array in pieces:
 			joined.append_array(piece)
@@ -184,7 +184,7 @@ func _numbers(value: Variant) -> PackedFloat32Array:
 
 
 ## Give every agent its part of an output.
-func _hand_out(tensor: RLAddon.OnnxTensor, index: int, results: Array[Dictionary]) -> void:
+func _hand_out(tensor: RLRuntime.OnnxTensor, index: int, results: Array[Dictionary]) -> void:
 	var name: String = _plan.outputs[index].name
 	var numbers: PackedFloat32Array = tensor.as_floats()
 	var count: int = results.size()
@@ -195,8 +195,8 @@ func _hand_out(tensor: RLAddon.OnnxTensor, index: int, results: Array[Dictionary
 	if axis >= tensor.rank() or tensor.dims[axis] != count:
 		error = "'%s' is %s for %d agents" % [name, tensor.describe(), count]
 		return
-	var width: int = RLAddon.OnnxShape.count(tensor.dims.slice(axis + 1))
-	var outer: int = RLAddon.OnnxShape.count(tensor.dims.slice(0, axis))
+	var width: int = RLRuntime.OnnxShape.count(tensor.dims.slice(axis + 1))
+	var outer: int = RLRuntime.OnnxShape.count(tensor.dims.slice(0, axis))
 	for agent: int in count:
 		var piece: PackedFloat32Array = numbers.slice(agent * width, (agent + 1) * width)
 		for row: int in range(1, outer):

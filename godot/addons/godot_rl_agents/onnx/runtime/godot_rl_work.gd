@@ -5,8 +5,8 @@ extends RefCounted
 var error: String = ""
 var duration_usec: int = 0
 
-var _plan: RLAddon.OnnxPlan
-var _batch: RLAddon.GodotRLBatch
+var _plan: RLRuntime.OnnxPlan
+var _batch: RLRuntime.GodotRLBatch
 var _is_many: bool
 var _many: Array
 var _agents: Array
@@ -14,7 +14,7 @@ var _results: Array[Dictionary] = []
 
 
 func _init(
-	plan: RLAddon.OnnxPlan, batch: RLAddon.GodotRLBatch, obs: Variant, agent: Variant
+	plan: RLRuntime.OnnxPlan, batch: RLRuntime.GodotRLBatch, obs: Variant, agent: Variant
 ) -> void:
 	_plan = plan
 	_batch = batch
@@ -57,11 +57,11 @@ func _run() -> Array[Dictionary]:
 
 
 func _run_batch(many: Array, agents: Array) -> Array[Dictionary]:
-	var given: Array[RLAddon.OnnxTensor] = _batch.inputs(many, agents)
+	var given: Array[RLRuntime.OnnxTensor] = _batch.inputs(many, agents)
 	error = _batch.error
 	if error:
 		return []
-	var made: Array[RLAddon.OnnxTensor] = _plan.run(given)
+	var made: Array[RLRuntime.OnnxTensor] = _plan.run(given)
 	error = _plan.error
 	if error:
 		return []

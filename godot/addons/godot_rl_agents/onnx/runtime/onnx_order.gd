@@ -3,9 +3,9 @@ extends RefCounted
 
 
 ## Sorted nodes; tells the plan by `fail` of inputs that nothing makes, and of cycles.
-static func of(file: RLAddon.OnnxFile, plan: RLAddon.OnnxPlan) -> Array[RLAddon.OnnxNode]:
+static func of(file: RLRuntime.OnnxFile, plan: RLRuntime.OnnxPlan) -> Array[RLRuntime.OnnxNode]:
 	var maker: Dictionary[String, int] = {}
-	for port: RLAddon.OnnxPort in file.inputs:
+	for port: RLRuntime.OnnxPort in file.inputs:
 		maker[port.name] = -1
 	for name: String in file.constants:
 		maker[name] = -1
@@ -24,11 +24,11 @@ static func of(file: RLAddon.OnnxFile, plan: RLAddon.OnnxPlan) -> Array[RLAddon.
 
 ## The nodes from which some output can be reached, in the file's order.
 static func _needed(
-	file: RLAddon.OnnxFile, maker: Dictionary[String, int], plan: RLAddon.OnnxPlan
+	file: RLRuntime.OnnxFile, maker: Dictionary[String, int], plan: RLRuntime.OnnxPlan
 ) -> Array[int]:
 	var is_needed: Dictionary[int, bool] = {}
 	var open: Array[int] = []
-	for port: RLAddon.OnnxPort in file.outputs:
+	for port: RLRuntime.OnnxPort in file.outputs:
 		if not maker.has(port.name):
 			plan.fail("nothing makes its output '%s'" % port.name)
 			return []
@@ -38,7 +38,7 @@ static func _needed(
 		if index < 0 or is_needed.has(index):
 			continue
 		is_needed[index] = true
-		var node: RLAddon.OnnxNode = file.nodes[index]
+		var node: RLRuntime.OnnxNode = file.nodes[index]
 		for name: String in node.inputs:
 			if name and not maker.has(name):
 				plan.fail("%s reads '%s', which nothing makes" % [node.describe(), name])
@@ -51,11 +51,11 @@ static func _needed(
 
 
 static func _sorted(
-	file: RLAddon.OnnxFile,
+	file: RLRuntime.OnnxFile,
 	maker: Dictionary[String, int],
 	needed: Array[int],
-	plan: RLAddon.OnnxPlan
-) -> Array[RLAddon.OnnxNode]:
+	plan: RLRuntime.OnnxPlan
+) -> Array[RLRuntime.OnnxNode]:
 	var waits_for: Dictionary[int, int] = {}
 	var readers: Dictionary[int, Array] = {}
 	for index: int in needed:
@@ -68,7 +68,7 @@ static func _sorted(
 	for index: int in needed:
 		if waits_for[index] == 0:
 			ready.append(index)
-	var order: Array[RLAddon.OnnxNode] = []
+	var order: Array[RLRuntime.OnnxNode] = []
 	var at: int = 0
 	while at < ready.size():
 		var index: int = ready[at]

@@ -5,66 +5,66 @@ extends RefCounted
 const TRIAL_SEC: float = 5.0
 const PREDICTION_SEC: float = 30.0
 ## Types in which sizes and places are given.
-const SIZES: Array[int] = [RLAddon.OnnxTensor.Type.INT32, RLAddon.OnnxTensor.Type.INT64]
+const SIZES: Array[int] = [RLRuntime.OnnxTensor.Type.INT32, RLRuntime.OnnxTensor.Type.INT64]
 
 var error: String = ""
-var inputs: Array[RLAddon.OnnxPort] = []
-var outputs: Array[RLAddon.OnnxPort] = []
+var inputs: Array[RLRuntime.OnnxPort] = []
+var outputs: Array[RLRuntime.OnnxPort] = []
 ## The operators of the graph, each once, in alphabetical order.
 var operators: PackedStringArray = []
 
-var _steps: Array[RLAddon.OnnxStep] = []
+var _steps: Array[RLRuntime.OnnxStep] = []
 ## The values no longer needed after each step.
 var _released: Array[PackedInt32Array] = []
 var _slots: Dictionary[String, int] = {}
-var _constants: Array[RLAddon.OnnxTensor] = []
+var _constants: Array[RLRuntime.OnnxTensor] = []
 var _input_slots: PackedInt32Array = []
 var _output_slots: PackedInt32Array = []
 ## What the trial at load gave.
-var _tried: Array[RLAddon.OnnxTensor] = []
-var _budget: RLAddon.OnnxBudget = RLAddon.OnnxBudget.new(RLAddon.OnnxBudget.TRIAL, TRIAL_SEC)
+var _tried: Array[RLRuntime.OnnxTensor] = []
+var _budget: RLRuntime.OnnxBudget = RLRuntime.OnnxBudget.new(RLRuntime.OnnxBudget.TRIAL, TRIAL_SEC)
 
 
 ## Make a plan of what a file says; false, and `error` says why, if it cannot run.
-func prepare(file: RLAddon.OnnxFile) -> bool:
-	for port: RLAddon.OnnxPort in file.inputs:
+func prepare(file: RLRuntime.OnnxFile) -> bool:
+	for port: RLRuntime.OnnxPort in file.inputs:
 		if not file.constants.has(port.name):
 			inputs.append(port)
 	outputs = file.outputs
 	if outputs.is_empty():
 		return _fail("it has no output")
-	for port: RLAddon.OnnxPort in inputs:
-		if not RLAddon.OnnxTensor.is_known(port.type):
+	for port: RLRuntime.OnnxPort in inputs:
+		if not RLRuntime.OnnxTensor.is_known(port.type):
 			return _fail("its input %s is of a type that cannot be run" % port.describe())
-	var order: Array[RLAddon.OnnxNode] = RLAddon.OnnxOrder.of(file, self)
+	var order: Array[RLRuntime.OnnxNode] = RLRuntime.OnnxOrder.of(file, self)
 	if error:
 		return false
-	for port: RLAddon.OnnxPort in inputs:
+	for port: RLRuntime.OnnxPort in inputs:
 		_input_slots.append(_slot(port.name))
 	for name: String in file.constants:
 		_constants[_slot(name)] = file.constants[name]
-	for node: RLAddon.OnnxNode in order:
+	for node: RLRuntime.OnnxNode in order:
 		if node.op not in operators:
 			operators.append(node.op)
 	operators.sort()
-	for node: RLAddon.OnnxNode in order:
+	for node: RLRuntime.OnnxNode in order:
 		_add_step(node, file.opset)
 		if error:
 			return false
-	for port: RLAddon.OnnxPort in outputs:
+	for port: RLRuntime.OnnxPort in outputs:
 		_output_slots.append(_slot(port.name))
-	_steps = RLAddon.OnnxFusion.fused(_steps, _output_slots)
+	_steps = RLRuntime.OnnxFusion.fused(_steps, _output_slots)
 	_plan_releases()
 	return _try()
 
 
 ## Run the graph: one tensor an input, in order, gives one an output; [] when there is an `error`.
-func run(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func run(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	error = ""
 	for index: int in inputs.size():
 		if not _fits(given[index], inputs[index]):
 			return []
-	_budget.refill(RLAddon.OnnxBudget.PREDICTION, PREDICTION_SEC)
+	_budget.refill(RLRuntime.OnnxBudget.PREDICTION, PREDICTION_SEC)
 	return _run(given)
 
 
@@ -80,16 +80,16 @@ func fail(what: String) -> void:
 	_fail(what)
 
 
-func _run(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
-	var values: Array[RLAddon.OnnxTensor] = _constants.duplicate()
+func _run(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	var values: Array[RLRuntime.OnnxTensor] = _constants.duplicate()
 	for index: int in inputs.size():
 		values[_input_slots[index]] = given[index]
 	for index: int in _steps.size():
-		var step: RLAddon.OnnxStep = _steps[index]
-		var taken: Array[RLAddon.OnnxTensor] = []
+		var step: RLRuntime.OnnxStep = _steps[index]
+		var taken: Array[RLRuntime.OnnxTensor] = []
 		for slot: int in step.inputs:
 			taken.append(values[slot] if slot >= 0 else null)
-		var made: Array[RLAddon.OnnxTensor] = step.compute(taken)
+		var made: Array[RLRuntime.OnnxTensor] = step.compute(taken)
 		if step.error:
 			_fail("%s: %s" % [step.node.describe(), step.error])
 			step.error = ""
@@ -102,17 +102,17 @@ func _run(given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
 				values[step.outputs[place]] = made[place]
 		for slot: int in _released[index]:
 			values[slot] = null
-	var results: Array[RLAddon.OnnxTensor] = []
+	var results: Array[RLRuntime.OnnxTensor] = []
 	for slot: int in _output_slots:
 		results.append(values[slot])
 	return results
 
 
-func _add_step(node: RLAddon.OnnxNode, opset: int) -> void:
+func _add_step(node: RLRuntime.OnnxNode, opset: int) -> void:
 	if _is_another_name(node):
 		_slots[node.outputs[0]] = _slot(node.inputs[0])
 		return
-	var step: RLAddon.OnnxStep = RLAddon.OnnxOperators.make(node)
+	var step: RLRuntime.OnnxStep = RLRuntime.OnnxOperators.make(node)
 	if not step:
 		_fail("the operator %s cannot be run" % node.describe())
 		return
@@ -141,15 +141,15 @@ func _add_step(node: RLAddon.OnnxNode, opset: int) -> void:
 		_fail("%s: %s" % [node.describe(), step.error])
 
 
-func _is_another_name(node: RLAddon.OnnxNode) -> bool:
+func _is_another_name(node: RLRuntime.OnnxNode) -> bool:
 	if node.op != "Identity" or node.domain not in ["", "ai.onnx"] or node.attributes:
 		return false
 	return node.inputs.size() == 1 and node.outputs.size() == 1 and node.inputs[0] != ""
 
 
 ## A step of constants only is computed now, unless that is too much work for now.
-func _fold(step: RLAddon.OnnxStep) -> void:
-	var made: Array[RLAddon.OnnxTensor] = step.compute(step.known)
+func _fold(step: RLRuntime.OnnxStep) -> void:
+	var made: Array[RLRuntime.OnnxTensor] = step.compute(step.known)
 	if _budget.exceeded:
 		step.error = ""
 		_steps.append(step)
@@ -180,26 +180,26 @@ func _plan_releases() -> void:
 ## That proves nothing where more than the first size of an input is free, nor where an input may
 ## itself say a size or a place.
 func _try() -> bool:
-	var given: Array[RLAddon.OnnxTensor] = []
+	var given: Array[RLRuntime.OnnxTensor] = []
 	var is_telling: bool = true
-	for port: RLAddon.OnnxPort in inputs:
+	for port: RLRuntime.OnnxPort in inputs:
 		var shape: PackedInt64Array = port.filled(1)
 		var may_be_sizes: bool = port.type in SIZES or port.dims.is_empty()
 		if not port.has_shape or port.dims.slice(1).has(-1) or may_be_sizes:
 			is_telling = false
 		if (
-			not RLAddon.OnnxShape.is_allowed(shape)
-			or not _budget.spend(RLAddon.OnnxShape.count(shape))
+			not RLRuntime.OnnxShape.is_allowed(shape)
+			or not _budget.spend(RLRuntime.OnnxShape.count(shape))
 		):
 			return true
-		given.append(RLAddon.OnnxTensor.zeros(shape, port.type))
+		given.append(RLRuntime.OnnxTensor.zeros(shape, port.type))
 	_tried = _run(given)
 	if _budget.exceeded or not is_telling:
 		error = ""
 	return error.is_empty()
 
 
-func _fits(tensor: RLAddon.OnnxTensor, port: RLAddon.OnnxPort) -> bool:
+func _fits(tensor: RLRuntime.OnnxTensor, port: RLRuntime.OnnxPort) -> bool:
 	if not tensor or tensor.type != port.type:
 		var got: String = tensor.describe() if tensor else "nothing"
 		return _fail("the input %s got %s" % [port.describe(), got])

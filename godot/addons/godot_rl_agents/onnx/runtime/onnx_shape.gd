@@ -12,14 +12,14 @@ static func count(dims: PackedInt64Array) -> int:
 
 ## Whether a tensor of this shape may be made: no negative size, not too many of anything.
 static func is_allowed(dims: PackedInt64Array) -> bool:
-	if dims.size() > RLAddon.OnnxBudget.LARGEST_RANK:
+	if dims.size() > RLRuntime.OnnxBudget.LARGEST_RANK:
 		return false
 	var product: int = 1
 	for size: int in dims:
-		if size < 0 or size > RLAddon.OnnxBudget.LARGEST_TENSOR:
+		if size < 0 or size > RLRuntime.OnnxBudget.LARGEST_TENSOR:
 			return false
 		product *= maxi(size, 1)
-		if product > RLAddon.OnnxBudget.LARGEST_TENSOR:
+		if product > RLRuntime.OnnxBudget.LARGEST_TENSOR:
 			return false
 	return true
 
@@ -92,7 +92,7 @@ static func broadcast(left: PackedInt64Array, right: PackedInt64Array) -> Packed
 
 
 ## The tensor repeated to fill a shape it broadcasts to.
-static func spread(tensor: RLAddon.OnnxTensor, shape: PackedInt64Array) -> RLAddon.OnnxTensor:
+static func spread(tensor: RLRuntime.OnnxTensor, shape: PackedInt64Array) -> RLRuntime.OnnxTensor:
 	if tensor.dims == shape:
 		return tensor
 	var size: int = count(shape)
@@ -124,9 +124,9 @@ static func _is_tail(dims: PackedInt64Array, shape: PackedInt64Array) -> bool:
 
 
 static func _filled(
-	tensor: RLAddon.OnnxTensor, shape: PackedInt64Array, size: int
-) -> RLAddon.OnnxTensor:
-	var filled: RLAddon.OnnxTensor = tensor.reshaped(shape)
+	tensor: RLRuntime.OnnxTensor, shape: PackedInt64Array, size: int
+) -> RLRuntime.OnnxTensor:
+	var filled: RLRuntime.OnnxTensor = tensor.reshaped(shape)
 	if tensor.is_float():
 		filled.floats = []
 		filled.floats.resize(size)
@@ -139,9 +139,9 @@ static func _filled(
 
 
 static func _repeated(
-	tensor: RLAddon.OnnxTensor, shape: PackedInt64Array, size: int
-) -> RLAddon.OnnxTensor:
-	var repeated: RLAddon.OnnxTensor = tensor.reshaped(shape)
+	tensor: RLRuntime.OnnxTensor, shape: PackedInt64Array, size: int
+) -> RLRuntime.OnnxTensor:
+	var repeated: RLRuntime.OnnxTensor = tensor.reshaped(shape)
 	if tensor.count() == 0:
 		return repeated
 	if tensor.is_float():

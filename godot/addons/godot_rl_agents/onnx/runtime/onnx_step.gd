@@ -4,14 +4,14 @@ extends RefCounted
 ## `prepare` looks at attributes and constant inputs once, at load; `compute` runs. Both report what
 ## is wrong by `fail`, before anything is done that GDScript could not survive.
 
-var node: RLAddon.OnnxNode
+var node: RLRuntime.OnnxNode
 var opset: int = 0
 ## Where inputs are read and outputs written, among the plan's values; -1 for one left out.
 var inputs: PackedInt32Array = []
 var outputs: PackedInt32Array = []
 ## The inputs whose value is known at load; null for the others.
-var known: Array[RLAddon.OnnxTensor] = []
-var budget: RLAddon.OnnxBudget
+var known: Array[RLRuntime.OnnxTensor] = []
+var budget: RLRuntime.OnnxBudget
 ## What went wrong, or "".
 var error: String = ""
 
@@ -22,11 +22,11 @@ func prepare() -> void:
 
 
 ## The outputs for these inputs; anything once there is an `error`.
-func compute(_given: Array[RLAddon.OnnxTensor]) -> Array[RLAddon.OnnxTensor]:
+func compute(_given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	return []
 
 
-func fail(what: String) -> Array[RLAddon.OnnxTensor]:
+func fail(what: String) -> Array[RLRuntime.OnnxTensor]:
 	if not error:
 		error = what
 	return []
@@ -34,15 +34,15 @@ func fail(what: String) -> Array[RLAddon.OnnxTensor]:
 
 ## Whether a result of this shape may be made, `work` operations an element.
 func may_make(dims: PackedInt64Array, work: int = 1) -> bool:
-	if not RLAddon.OnnxShape.is_allowed(dims):
-		fail("a tensor of %s" % RLAddon.OnnxShape.text(dims))
-	elif not budget.spend(maxi(1, work) * RLAddon.OnnxShape.count(dims) + 1):
+	if not RLRuntime.OnnxShape.is_allowed(dims):
+		fail("a tensor of %s" % RLRuntime.OnnxShape.text(dims))
+	elif not budget.spend(maxi(1, work) * RLRuntime.OnnxShape.count(dims) + 1):
 		fail("it needs more work than is allowed")
 	return error.is_empty()
 
 
 ## Whether there are at least `least` inputs and at most `most`, none of the first left out.
-func has_inputs(given: Array[RLAddon.OnnxTensor], least: int, most: int) -> bool:
+func has_inputs(given: Array[RLRuntime.OnnxTensor], least: int, most: int) -> bool:
 	if given.size() < least or given.size() > most:
 		fail("it has %d inputs" % given.size())
 		return false
@@ -53,20 +53,20 @@ func has_inputs(given: Array[RLAddon.OnnxTensor], least: int, most: int) -> bool
 	return true
 
 
-func is_floating(tensor: RLAddon.OnnxTensor) -> bool:
+func is_floating(tensor: RLRuntime.OnnxTensor) -> bool:
 	if not tensor.is_float():
 		fail("it cannot work on %s" % tensor.describe())
 	return tensor.is_float()
 
 
 ## An input that may be left out.
-func optional(given: Array[RLAddon.OnnxTensor], index: int) -> RLAddon.OnnxTensor:
+func optional(given: Array[RLRuntime.OnnxTensor], index: int) -> RLRuntime.OnnxTensor:
 	return given[index] if index < given.size() else null
 
 
 ## The axis counted from the front; sets an error if there is none.
 func axis_in(axis: int, rank: int) -> int:
-	var found: int = RLAddon.OnnxShape.axis_of(axis, rank)
+	var found: int = RLRuntime.OnnxShape.axis_of(axis, rank)
 	if found < 0:
 		fail("axis %d of a tensor of rank %d" % [axis, rank])
 	return found
@@ -74,9 +74,9 @@ func axis_in(axis: int, rank: int) -> int:
 
 ## The whole numbers of a list that is an attribute up to some opset and an input after it.
 func list_of(
-	given: Array[RLAddon.OnnxTensor], index: int, fixed: PackedInt64Array
+	given: Array[RLRuntime.OnnxTensor], index: int, fixed: PackedInt64Array
 ) -> PackedInt64Array:
-	var tensor: RLAddon.OnnxTensor = optional(given, index)
+	var tensor: RLRuntime.OnnxTensor = optional(given, index)
 	if not tensor:
 		return fixed
 	if tensor.is_float() or tensor.rank() > 1:

@@ -52,8 +52,8 @@ var ints: PackedInt64Array = []
 
 static func of_floats(
 	values: PackedFloat32Array, shape: PackedInt64Array, kind: int = Type.FLOAT
-) -> RLAddon.OnnxTensor:
-	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
+) -> RLRuntime.OnnxTensor:
+	var tensor: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.new()
 	tensor.type = kind
 	tensor.dims = shape
 	tensor.floats = values
@@ -62,8 +62,8 @@ static func of_floats(
 
 static func of_ints(
 	values: PackedInt64Array, shape: PackedInt64Array, kind: int = Type.INT64
-) -> RLAddon.OnnxTensor:
-	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
+) -> RLRuntime.OnnxTensor:
+	var tensor: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.new()
 	tensor.type = kind
 	tensor.dims = shape
 	tensor.ints = values
@@ -71,14 +71,14 @@ static func of_ints(
 
 
 ## All zeros.
-static func zeros(shape: PackedInt64Array, kind: int = Type.FLOAT) -> RLAddon.OnnxTensor:
-	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
+static func zeros(shape: PackedInt64Array, kind: int = Type.FLOAT) -> RLRuntime.OnnxTensor:
+	var tensor: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.new()
 	tensor.type = kind
 	tensor.dims = shape
 	if tensor.is_float():
-		tensor.floats.resize(RLAddon.OnnxShape.count(shape))
+		tensor.floats.resize(RLRuntime.OnnxShape.count(shape))
 	else:
-		tensor.ints.resize(RLAddon.OnnxShape.count(shape))
+		tensor.ints.resize(RLRuntime.OnnxShape.count(shape))
 	return tensor
 
 
@@ -115,8 +115,8 @@ func count() -> int:
 
 
 ## The same numbers in another shape.
-func reshaped(shape: PackedInt64Array) -> RLAddon.OnnxTensor:
-	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
+func reshaped(shape: PackedInt64Array) -> RLRuntime.OnnxTensor:
+	var tensor: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.new()
 	tensor.type = type
 	tensor.dims = shape
 	tensor.floats = floats
@@ -127,9 +127,9 @@ func reshaped(shape: PackedInt64Array) -> RLAddon.OnnxTensor:
 ## The numbers at these places, in this shape; `fill` where a place is negative.
 func taken(
 	places: PackedInt64Array, shape: PackedInt64Array, fill: float = 0.0
-) -> RLAddon.OnnxTensor:
+) -> RLRuntime.OnnxTensor:
 	var size: int = places.size()
-	var tensor: RLAddon.OnnxTensor = RLAddon.OnnxTensor.new()
+	var tensor: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.new()
 	tensor.type = type
 	tensor.dims = shape
 	if is_float():
@@ -171,4 +171,4 @@ func as_floats() -> PackedFloat32Array:
 
 ## As `float 2×3`, for messages.
 func describe() -> String:
-	return "%s %s" % [type_name(type), RLAddon.OnnxShape.text(dims)]
+	return "%s %s" % [type_name(type), RLRuntime.OnnxShape.text(dims)]

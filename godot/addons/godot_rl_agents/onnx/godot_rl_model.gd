@@ -30,7 +30,8 @@ var random: RandomNumberGenerator = RandomNumberGenerator.new()
 ## How long the last prediction took.
 var duration_usec: int = 0
 
-## These four are of classes that RLRuntime lists; it is not named, so that nothing loads it early.
+## These four are of classes that RLRuntime lists. Neither it nor RLAddon is named here: that would
+## load all their scripts into every game that names this class.
 var _plan: RefCounted
 var _batch: RefCounted
 ## For observations that are only to be tried.
@@ -52,7 +53,7 @@ func load(path: String) -> bool:
 
 
 ## The same from a resource that Godot imported.
-func load_resource(resource: RLAddon.OnnxResource) -> bool:
+func load_resource(resource: Resource) -> bool:
 	return _take(_scripts().OnnxSource.of(resource), resource.resource_path)
 
 
@@ -194,7 +195,7 @@ func _action(predicted: Dictionary, action_space: Dictionary, is_deterministic: 
 	if predicted.is_empty():
 		return {}
 	var numbers: PackedFloat32Array = actions_in(predicted)
-	var decoder: RLAddon.GodotRLActions = RLAddon.GodotRLActions.new(action_space, numbers.size())
+	var decoder: RefCounted = _scripts().GodotRLActions.new(action_space, numbers.size())
 	if decoder.error:
 		error = decoder.error
 		return {}

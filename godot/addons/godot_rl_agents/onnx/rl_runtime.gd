@@ -4,6 +4,7 @@ extends RefCounted
 ## with the first model, as compiling them costs more than the rest of the addon: name this class
 ## only in scripts that it lists.
 
+const GodotRLActions := preload("runtime/godot_rl_actions.gd")
 const GodotRLBatch := preload("runtime/godot_rl_batch.gd")
 const GodotRLWork := preload("runtime/godot_rl_work.gd")
 const OnnxBinary := preload("operators/onnx_binary.gd")
@@ -32,6 +33,7 @@ const OnnxRearrange := preload("operators/onnx_rearrange.gd")
 const OnnxRecurrent := preload("operators/onnx_recurrent.gd")
 const OnnxReduce := preload("operators/onnx_reduce.gd")
 const OnnxReshape := preload("operators/onnx_reshape.gd")
+const OnnxResource := preload("format/onnx_resource.gd")
 const OnnxSequence := preload("operators/onnx_sequence.gd")
 const OnnxShape := preload("runtime/onnx_shape.gd")
 const OnnxSource := preload("format/onnx_source.gd")

@@ -59,7 +59,7 @@ func _import(
 	if source.error or not file.read(source):
 		push_error("%s: %s" % [source_file, source.error if source.error else file.error])
 		return ERR_FILE_CORRUPT
-	var model: RLAddon.OnnxResource = RLAddon.OnnxResource.new()
+	var model: RLRuntime.OnnxResource = RLRuntime.OnnxResource.new()
 	model.bytes = source.bytes
 	model.parts = source.parts()
 	var target: String = "%s.%s" % [save_path, _get_save_extension()]

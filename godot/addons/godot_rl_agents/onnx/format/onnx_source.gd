@@ -27,15 +27,15 @@ static func open(path: String) -> RLRuntime.OnnxSource:
 		return source
 	if ResourceLoader.exists(path):
 		var imported: Resource = ResourceLoader.load(path)
-		if imported is RLAddon.OnnxResource:
-			source.bytes = (imported as RLAddon.OnnxResource).bytes
-			source._parts = (imported as RLAddon.OnnxResource).parts
+		if imported is RLRuntime.OnnxResource:
+			source.bytes = (imported as RLRuntime.OnnxResource).bytes
+			source._parts = (imported as RLRuntime.OnnxResource).parts
 			return source
 	source.error = "there is no file %s" % path
 	return source
 
 
-static func of(resource: RLAddon.OnnxResource) -> RLRuntime.OnnxSource:
+static func of(resource: RLRuntime.OnnxResource) -> RLRuntime.OnnxSource:
 	var source: RLRuntime.OnnxSource = RLRuntime.OnnxSource.new()
 	source.bytes = resource.bytes
 	source._parts = resource.parts

@@ -55,12 +55,11 @@ class TrainSceneCommand:
         from estragon.trainers.sb3.settings import Sb3Hyperparameters, Sb3Settings
         from estragon.trainers.sb3.training import Additions, train
 
-        parameters = {"rigs": self.num_envs} | ({"task": self.task} if self.task else {})
         settings = Sb3Settings(
             env_path=str(paths.godot_project()),
             scene=self.scene,
             viz=self.viz,
-            arguments={f"parameter.{name}": value for name, value in parameters.items()},
+            arguments={f"parameter.{name}": value for name, value in self._parameters().items()},
             timesteps=self.timesteps,
             experiment_dir=self.output / "logs",
             experiment_name=self.experiment_name,
@@ -84,6 +83,9 @@ class TrainSceneCommand:
                 )
             return train(settings, additions=additions)
 
+    def _parameters(self) -> dict[str, object]:
+        return {"rigs": self.num_envs} | ({"task": self.task} if self.task else {})
+
     @contextlib.contextmanager
     def _api(self) -> Iterator[None]:
         """Check that a game answers, or start one; load the scene, and print how fast it is."""
@@ -99,7 +101,9 @@ class TrainSceneCommand:
             else:
                 print(f"[API] no game answers on port {self.port}: starting one")
                 client, _ = opened.enter_context(
-                    running_scene(self.scene, self.port, window=self.viz, rigs=self.num_envs)
+                    running_scene(
+                        self.scene, self.port, window=self.viz, parameters=self._parameters()
+                    )
                 )
                 before = os.environ.get("API_TOKEN")
                 os.environ["API_TOKEN"] = client.token

@@ -5,7 +5,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,9 +31,14 @@ class RunningScene(NamedTuple):
 
 @contextlib.contextmanager
 def running_scene(
-    scene: str, port: int, *, window: bool = False, token: str | None = None, rigs: int = 1
+    scene: str,
+    port: int,
+    *,
+    window: bool = False,
+    token: str | None = None,
+    parameters: Mapping[str, object] | None = None,
 ) -> Iterator[RunningScene]:
-    """Start a game, and stop it at the end of the block."""
+    """Start a game with these values of its parameters, and stop it at the end of the block."""
     project = ready_project(paths.godot_project(), scene)
     port = free_port(port)
     token = secrets.token_urlsafe(32) if token is None else token
@@ -46,7 +51,8 @@ def running_scene(
         else:
             words += ["--headless", "--disable-render-loop"]
             words += ["--fixed-fps", str(TICKS_PER_SECOND)]
-        words += [scene, "--http-api", f"--http-port={port}", f"--parameter.rigs={rigs}"]
+        words += [scene, "--http-api", f"--http-port={port}"]
+        words += [f"--parameter.{name}={value}" for name, value in (parameters or {}).items()]
         process = opened.enter_context(
             GodotProcess(words, folder=folder, env=env | {"API_TOKEN": token}, name="game")
         )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from estragon.cli import main
+from estragon.godot.http import free_port
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
 from estragon.godot.user_data import resolve, user_folder
@@ -182,3 +183,16 @@ def test_doors_have_the_flags_of_their_callers(door: str) -> None:
     )
     for flag in flags[Path(door).name].split():
         assert flag in done.stdout, flag
+
+
+@pytest.mark.slow
+def test_train_over_the_api(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--output", str(tmp_path), "--timesteps", "64", "--num_envs", "2"]
+    port = str(free_port(0))
+    assert main(["train", "scene", "--api", "--port", port, *words]) == 0
+    said = capsys.readouterr()
+    assert f"no game answers on port {port}: starting one" in said.out
+    assert "initial performance: {" in said.out
+    assert "2 agents" in said.err
+    assert (tmp_path / "models" / "vr_locomotion_v1_final.onnx").exists()
+    assert "API_TOKEN" not in said.out + said.err

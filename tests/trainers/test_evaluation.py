@@ -68,6 +68,16 @@ def test_long_episodes_count_as_well() -> None:
     assert "success_rate" not in result
 
 
+def test_constants_alone_make_one_cell() -> None:
+    plan = grid_of(Plan.parse({"parameters": {"wind": 0.5}}), 5)
+    feed: Any = Feed(plan)
+    info = {"parameters": {"wind": 0.5}, "success": True}
+    player = OpenPlayer(1, lambda: [(2.0, 3, info)], feed)
+    result = evaluate(player, plan, 4, success_key="success", max_steps=100, report=lambda *_: None)
+    assert result["episodes"] == 4
+    assert result["cells"] == {"return": 2.0, "success_rate": 1.0}
+
+
 def test_a_curriculum_is_refused() -> None:
     lessons = [{"name": "a", "until": {"reward": 1}}, {"name": "b"}]
     with pytest.raises(UserError, match="without a curriculum"):

@@ -135,7 +135,7 @@ def _by_cell(values: np.ndarray, shape: tuple[int, ...]) -> Any:
     """The mean of every cell; None where nothing was played."""
     rows = values.reshape(-1, *shape)
     played = np.isfinite(rows).sum(axis=0)
-    means = (np.nansum(rows, axis=0) / np.maximum(played, 1)).astype(object)
+    means = np.asarray(np.nansum(rows, axis=0) / np.maximum(played, 1)).astype(object)
     means[played == 0] = None
     return means.tolist()
 

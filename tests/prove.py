@@ -27,6 +27,8 @@ SOURCES = (
     ("godot/tag", "*.gd"),
     ("godot/addons", "*.gd"),
     ("godot/spacetime", "*.gd"),
+    ("godot/examples", "*.gd"),
+    ("godot/examples", "*.yaml"),
 )
 HEAD = """\
 # Results

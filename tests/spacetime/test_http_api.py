@@ -412,8 +412,11 @@ def test_http_and_socket_play_the_same(project: Path) -> None:
         np.testing.assert_array_equal(socket_row, http_row)
 
 
-def test_a_token_is_made_and_printed_once(godot: Path, project: Path, tmp_path: Path) -> None:
-    log = tmp_path / "log"
+def test_a_token_is_made_and_printed_once(
+    godot: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, data = tmp_path / "log", tmp_path / "data"
+    monkeypatch.setenv("XDG_DATA_HOME", str(data))
     with serving(godot, project, log, token="") as game:
         found = re.findall(r"API token: ([0-9a-f]{64})$", log.read_text(), re.MULTILINE)
         assert len(found) == 1
@@ -422,6 +425,8 @@ def test_a_token_is_made_and_printed_once(godot: Path, project: Path, tmp_path: 
         with game.client("") as client:
             assert client.request("GET", "/status").status == 401
         assert log.read_text().count(found[0]) == 1
+    written = [path for path in data.rglob("*") if path.is_file()]
+    assert not [path for path in written if found[0].encode() in path.read_bytes()], written
 
 
 def test_requests_are_limited_but_not_training(godot: Path, project: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ const WINDOW_MSEC: int = 10000
 ## How long a command waits for agents before it is refused.
 const COMMAND_MSEC: int = 10000
 const TOKEN_BYTES: int = 32
+const LOGS_TO_FILE: String = "debug/file_logging/enable_file_logging"
 
 static var _instance: HttpApi
 
@@ -116,10 +117,14 @@ func _listen() -> bool:
 	var usual: String = "development" if OS.is_debug_build() else "production"
 	var section: String = typed.get("environment", OS.get_environment("GODOT_ENV"))
 	whitelist = SceneWhitelist.new(section if section in SceneWhitelist.ENVIRONMENTS else usual)
+	var given: String = OS.get_environment("API_TOKEN")
+	if not given and ProjectSettings.get_setting_with_override(LOGS_TO_FILE):
+		# The token would be in that file.
+		printerr("SpaceTime: no HTTP API: set API_TOKEN, or turn %s off" % LOGS_TO_FILE)
+		return false
 	if port < 1 or port > 65535 or _server.listen(port, bind) != OK:
 		printerr("SpaceTime: the HTTP API cannot listen on %s:%d; use --http-port=" % [bind, port])
 		return false
-	var given: String = OS.get_environment("API_TOKEN")
 	print("SpaceTime: HTTP API on http://%s:%d" % [bind, port])
 	if given:
 		_token = given.to_utf8_buffer()

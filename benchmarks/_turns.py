@@ -1,10 +1,13 @@
 """Sides that take turns, a few steps each: what slows the machine down meets all of them alike."""
 
 import contextlib
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
+
+from estragon.envs.gymnasium_env import GodotEnv
 
 
 class Side(Protocol):
@@ -15,6 +18,23 @@ class Side(Protocol):
     def play(self, steps: int) -> float:
         """Play so many steps of all agents; the seconds that it took."""
         ...
+
+
+class Ours:
+    """One of our environments."""
+
+    def __init__(self, env: GodotEnv) -> None:
+        env.reset(seed=0)
+        self.agents = env.num_envs
+        self._env = env
+        self._actions = itertools.cycle([env.action_space.sample() for _ in range(16)])
+
+    def play(self, steps: int) -> float:
+        """Play so many steps of all agents; the seconds that it took."""
+        start = time.perf_counter()
+        for _ in range(steps):
+            self._env.step(next(self._actions))
+        return time.perf_counter() - start
 
 
 Opened = Callable[[], contextlib.AbstractContextManager[Side]]

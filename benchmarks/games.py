@@ -5,14 +5,12 @@ where the game answers as an older addon does: in JSON.
 """
 
 import contextlib
-import itertools
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -27,7 +25,7 @@ from estragon.support import paths
 sys.path.insert(0, str(paths.checkout()))
 try:
     from benchmarks._incumbent import NEWEST_PYTHON, PACES, Pace, incumbent_call, told
-    from benchmarks._turns import Opened, take_turns
+    from benchmarks._turns import Opened, Ours, take_turns
 finally:
     sys.path.pop(0)
 
@@ -149,23 +147,6 @@ def _bare(project: Path, scene: Scene) -> Iterator[Bare]:
             with connection, connection.makefile("rw") as lines:
                 connection.settimeout(START_SEC)
                 yield Bare(lines)
-
-
-class Ours:
-    """Our environment with a game of ours."""
-
-    def __init__(self, env: GodotEnv) -> None:
-        env.reset(seed=0)
-        self.agents = env.num_envs
-        self._env = env
-        self._actions = itertools.cycle([env.action_space.sample() for _ in range(16)])
-
-    def play(self, steps: int) -> float:
-        """Play so many steps of all agents; the seconds that it took."""
-        start = time.perf_counter()
-        for _ in range(steps):
-            self._env.step(next(self._actions))
-        return time.perf_counter() - start
 
 
 @contextlib.contextmanager

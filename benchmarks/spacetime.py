@@ -22,7 +22,7 @@ from estragon.support import paths
 
 sys.path.insert(0, str(paths.checkout()))
 try:
-    from benchmarks._turns import take_turns
+    from benchmarks._turns import Ours, take_turns
 finally:
     sys.path.pop(0)
 
@@ -107,25 +107,8 @@ def _requests(*, four: bool) -> Iterator[Requests]:
 _step, _four_requests = partial(_requests, four=False), partial(_requests, four=True)
 
 
-class Wired:
-    """One of our environments."""
-
-    def __init__(self, env: GodotEnv) -> None:
-        env.reset(seed=0)
-        self.agents = env.num_envs
-        self._env = env
-        self._actions = itertools.cycle([env.action_space.sample() for _ in range(16)])
-
-    def play(self, steps: int) -> float:
-        """Play so many steps of all agents; the seconds that it took."""
-        start = time.perf_counter()
-        for _ in range(steps):
-            self._env.step(next(self._actions))
-        return time.perf_counter() - start
-
-
 @contextlib.contextmanager
-def _wire(wire: str, rigs: int) -> Iterator[Wired]:
+def _wire(wire: str, rigs: int) -> Iterator[Ours]:
     env = GodotEnv(
         paths.godot_project(),
         scene=SCENE,
@@ -134,4 +117,4 @@ def _wire(wire: str, rigs: int) -> Iterator[Wired]:
         arguments={"parameter.rigs": rigs},
     )
     with contextlib.closing(env):
-        yield Wired(env)
+        yield Ours(env)

@@ -49,7 +49,7 @@ static func score(turn_share: float, speed_share: float, roll: float) -> float:
 	return comfort
 
 
-## Draw the vignette for whoever looks through the rig's eyes.
+## Draw the vignette for a person who looks through the rig's eyes.
 func _process(_delta: float) -> void:
 	if not _vignette:
 		return

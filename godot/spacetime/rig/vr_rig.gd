@@ -3,7 +3,7 @@ extends CharacterBody3D
 ## A person in VR: a body that walks, turns and collides, and carries the XR nodes.
 ##
 ## Without a headset a mock drives head and hands; the rest is the same. `tick` moves the rig, so
-## that whoever owns it decides when.
+## that its owner decides when.
 
 signal hit(normal: Vector3)
 signal teleported(from: Vector3)

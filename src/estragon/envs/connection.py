@@ -262,7 +262,7 @@ class GameConnection:
             self._channel.send_framed(self.wire.encode_close(), QUIT_TIMEOUT_SEC)
 
     def disconnect(self) -> None:
-        """Close the connection; the game goes on."""
+        """Close the connection; the game continues."""
         self._channel.close()
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ def new_token() -> str:
 
 
 def given_token() -> str:
-    """The token of a game that somebody else started."""
+    """The token of a game that was started elsewhere."""
     token = os.environ.get(TOKEN_VARIABLE, "")
     if not token:
         raise UserError(

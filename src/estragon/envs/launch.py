@@ -68,7 +68,7 @@ class Launch:
 
     wire: str = TCP
     """tcp: the game connects to us. http: it serves the HTTP API of SpaceTime, and we connect to
-    it; `port` is then that of the API, by default 8080 for a game that somebody else started."""
+    it; `port` is then that of the API, by default 8080 for a game that was started elsewhere."""
 
     encoding: str = BINARY
     """Encoding to offer: binary1, or json, which is human-readable."""

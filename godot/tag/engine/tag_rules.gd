@@ -192,6 +192,10 @@ func _take(data: Dictionary, chosen_rules: String, chosen_rewards: String) -> vo
 	error = choose_rewards(profile if profile else str(data.rewards))
 	if error:
 		return
+	data = data.duplicate(true)
+	var own_numbers: Dictionary = data.rule_sets[rule_set].get("numbers", {})
+	for section: String in own_numbers:
+		data[section].merge(own_numbers[section], true)
 	_take_world(data)
 	_take_agent(data.agent)
 	_take_eyes(data.eyes)

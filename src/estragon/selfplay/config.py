@@ -80,7 +80,7 @@ class PPOConfig:
     """An update stops early when the KL divergence exceeds this."""
     reward_scale: float = 0.1
     """Rewards are multiplied by this before learning."""
-    reach_factor: float = 8.0
+    reach_factor: float = 6.0
     """In a league, episodes draw their tag reach, at first up to this many times that of the rules,
     later less: near misses teach. 1 learns with the rules as they are."""
     past: float = 0.5

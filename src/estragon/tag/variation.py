@@ -20,8 +20,8 @@ from estragon.tag.threefry import LAYOUT, uniform_pair
 
 DECIMALS = 4
 """Values are rounded to so many, so that every reader of a rules file gets the same bits."""
-ARMS = ((0.25, 1.0), (0.6, 0.6), (1.0, 0.3))
-"""Lessons of `of_reach`: until which share of the training, and how much of its factor."""
+ARMS = (("far", 0.25, 1.0), ("nearer", 0.6, 0.6), ("near", 1.0, 0.3))
+"""Lessons of `of_reach`: name, until which share of the training, and how much of its factor."""
 SUCCESS = "success"
 """What the seeker's win is called in a criterion."""
 
@@ -94,10 +94,10 @@ class Variation:
             default=1.0,
         )
         lessons = []
-        for until, share in ARMS:
+        for name, until, share in ARMS:
             longest = max(min(reach * factor * share, 0.9 * thinnest, 1.0), reach)
             lesson = {
-                "name": f"reach up to {longest:.2f} m",
+                "name": name,
                 "parameters": {"tag_reach_m": {"uniform": [reach / 2.0, longest]}},
             }
             lessons.append(lesson | ({"until": {"progress": until}} if until < 1.0 else {}))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from estragon.support import paths
-from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas
 from estragon.tag.layout import check_layout, load_layout
 from estragon.tag.rules import (
@@ -19,7 +18,6 @@ from estragon.tag.rules import (
     TAGGED,
     TERM,
     TIMED_OUT,
-    Rules,
     load_rules,
 )
 from tests.tag.staging import command, field, place, staged, tick_rules
@@ -94,23 +92,15 @@ def test_a_rule_set_brings_its_rewards_along() -> None:
     assert load_rules(rules="seek").rewards == load_rules().rewards == "default"
 
 
-def test_a_rule_set_has_numbers_of_its_own(tmp_path: Path) -> None:
-    data = json.loads(paths.rules_file().read_text())
-    path = tmp_path / "rules.json"
-
-    def load(numbers: dict[str, dict[str, float]], rules: str) -> Rules:
-        data["rule_sets"]["hide"]["numbers"] = numbers
-        path.write_text(json.dumps(data))
-        return load_rules(path, rules=rules)
-
-    dark = load({"eyes": {"range_m": 6.5}, "agent": {"speed_mps": 7.0}}, "hide")
-    assert (dark.eyes.range_m, dark.eyes.rays, dark.agent.speed_mps) == (6.5, 36, 7.0)
-    assert load({"eyes": {"range_m": 6.5}}, "seek").eyes == load_rules().eyes
-    assert dark.digest != load({}, "hide").digest
-    with pytest.raises(UserError, match="colour"):
-        load({"eyes": {"colour": 1.0}}, "hide")
-    with pytest.raises(UserError, match="weather"):
-        load({"weather": {"wind": 1.0}}, "hide")
+def test_the_seeker_is_slower_by_its_pace() -> None:
+    rules = {"hide": msgspec.structs.replace(HIDE.rule_set, seeker_pace=0.5)}
+    slow = msgspec.structs.replace(HIDE, rule_sets=rules)
+    arenas = staged((-6.0, REST, 0.0), (-6.0, REST, 4.0), rules=slow)
+    arenas.arenas["tick"] = HEAD_START
+    for _ in range(60):
+        arenas.step(command((1, 0, 0), (1, 0, 0)), restart=False)
+    speeds = [field(arenas, agent, "velocity_x") for agent in (SEEKER, HIDER)]
+    assert speeds == [HIDE.agent.speed_mps / 2, HIDE.agent.speed_mps]
 
 
 def test_rules_from_before_hide_still_load(tmp_path: Path) -> None:

@@ -117,8 +117,8 @@ class RuleSet(Struct, frozen=True, forbid_unknown_fields=True):
     """For this long the seeker neither moves nor sees, and nobody can be tagged."""
     rewards: str = ""
     """The reward profile that comes with the rule set when it is chosen by name."""
-    numbers: dict[Literal["arena", "physics", "agent", "eyes", "episode"], dict[str, float]] = {}
-    """Numbers of other sections that differ under this rule set, by section and name."""
+    seeker_pace: Annotated[float, Meta(gt=0.0, le=1.0)] = 1.0
+    """The seeker's speed, as a share of the hider's."""
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True):
@@ -184,7 +184,6 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
         numbers = msgspec.to_builtins(self)
         del numbers["reward_terms"]  # the profile has every weight
         numbers["rule_sets"] = numbers["rule_sets"][self.rules]
-        del numbers["rule_sets"]["numbers"]  # they are in their sections
         numbers["reward_profiles"] = numbers["reward_profiles"][self.rewards]
         return hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()[:16]
 
@@ -253,19 +252,10 @@ def load_rules(
                 for name, profile in loaded.reward_profiles.items()
             },
         )
-        loaded = _with_own_numbers(loaded)
         _check(loaded)
     except ValueError as error:
         raise UserError(f"{path.name}: {error}") from error
     return loaded
-
-
-def _with_own_numbers(rules: Rules) -> Rules:
-    """The same, with the numbers of the rule set in force."""
-    data = msgspec.to_builtins(rules)
-    for section, numbers in rules.rule_set.numbers.items():
-        data[section] |= numbers
-    return msgspec.convert(data, Rules)
 
 
 def _check(rules: Rules) -> None:

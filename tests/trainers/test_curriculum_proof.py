@@ -20,11 +20,11 @@ GAMES = 4
 PPO = (
     f"--n_parallel {GAMES} --n_steps 32 --batch_size 256 --learning_rate 0.001 --linear_lr_schedule"
 )
-AT_ONCE = 3
+AT_ONCE = 6
 STEPS = 60_000
 LEARNED, NOT_LEARNED = 0.6, 0.2
 """Share of episodes that reach the goal."""
-RANDOMIZED_STEPS = 40_000
+RANDOMIZED_STEPS = 100_000
 
 
 def estragon(folder: Path, *words: str) -> None:

@@ -73,7 +73,7 @@ def test_two_env_runners_are_promoted_once_and_a_lost_one_returns_to_the_lesson(
     assert manifest(folder, "experiment_2")["curriculum"]["lessons"][0]["name"] == "heavy"
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 def test_marble_is_promoted_once_on_two_env_runners(
     godot: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,7 +89,12 @@ func test_a_marble_as_it_is_asked_for() -> void:
 			check_near(start.distance_to(arena.goal.position), distance, 0.25, "distance")
 	check_equal(arena.get_node(^"Pillars/Pillar3").position.y, -100.0, "a pillar less")
 	var values: Dictionary = {
-		"push_force": 2.0, "wind": 1.5, "goal_radius": 0.4, "friction": 0.5, "time_limit": 3.0
+		"push_force": 2.0,
+		"wind": 1.5,
+		"goal_radius": 0.4,
+		"friction": 0.5,
+		"time_limit": 3.0,
+		"hold_time": 0.1,
 	}
 	RLAddon.ParameterStore.apply(ball.controller, 99, values)
 	ball.controller.needs_reset = true
@@ -98,6 +103,11 @@ func test_a_marble_as_it_is_asked_for() -> void:
 	check_equal(ball.controller.reset_after, 180, "ticks")
 	check_near(ball.physics_material_override.friction, 0.5, 1e-6, "friction")
 	check_near(arena.goal.scale.x, 0.5, 1e-6, "the goal looks as large as it is")
+	ball.position = arena.goal.position + MarbleBall.RADIUS * Vector3.UP
+	await frames(4)
+	check_equal(ball.score, 0, "it has not stayed long enough")
+	await frames(6)
+	check_equal(ball.score, 1, "it has stayed for 6 ticks")
 
 
 func _on_changed(agent: Node) -> void:

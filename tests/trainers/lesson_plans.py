@@ -33,13 +33,13 @@ def write(path: Path, sections: dict[str, Any]) -> str:
     return str(path)
 
 
-def played(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
-    """Lesson and gravity of every episode that ends from now on."""
+def played(monkeypatch: pytest.MonkeyPatch, parameter: str = "gravity") -> list[tuple[int, float]]:
+    """Lesson and gravity, or another parameter, of every episode that ends from now on."""
     found: list[tuple[int, float]] = []
     add = RunCurriculum.add
 
     def watched(self: RunCurriculum, reward: float, info: Any, **more: Any) -> bool:
-        found.append((more["lesson"], info["parameters"]["gravity"]))
+        found.append((more["lesson"], info["parameters"][parameter]))
         return add(self, reward, info, **more)
 
     monkeypatch.setattr(RunCurriculum, "add", watched)

@@ -25,7 +25,7 @@ SECTIONS = {
 
 def test_draws_go_through_the_cells_in_turn() -> None:
     plan = grid_of(Plan.parse(SECTIONS), 4)
-    assert [axis.name for axis in plan.axes] == ["friction", "radius"]
+    assert list(plan.edges) == ["friction", "radius"]
     drawn = [plan.draw(0, 5, n) for n in range(160)]
     cells = Counter(
         (int(4 * float(v["friction"])), int(2 * math.log10(10 * float(v["radius"])))) for v in drawn

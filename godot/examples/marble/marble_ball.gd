@@ -8,16 +8,19 @@ const GOAL_RADIUS: float = 0.8
 const TICKS_PER_SEC: float = 60.0
 const FALLEN_BELOW: float = -1.0
 
-## The parameters of this episode: newtons, newtons to the right, metres.
+## The parameters of this episode: newtons, newtons to the right, metres, ticks.
 var force: float = FORCE
 var wind: float = 0.0
 var goal_radius: float = GOAL_RADIUS
+var hold_ticks: int = 0
 ## Where to push; of length 1 at most.
 var push: Vector2 = Vector2.ZERO
 ## Whether it has come to the goal in this episode.
 var is_there: bool = false
 ## 1 if it had in the episode before, else 0.
 var score: int = 0
+## How many ticks it has been in the goal without leaving it.
+var _held: int = 0
 
 @onready var controller: MarbleController = $"../Controller"
 @onready var _arena: MarbleArena = get_parent()
@@ -42,7 +45,9 @@ func _physics_process(_delta: float) -> void:
 	controller.follow()
 	controller.reward += _approach.get_reward()
 	var way: Vector3 = _arena.goal.position - position
-	if Vector2(way.x, way.z).length() < goal_radius:
+	var is_in_goal: bool = Vector2(way.x, way.z).length() < goal_radius
+	_held = _held + 1 if is_in_goal else 0
+	if _held > hold_ticks:
 		_end(true)
 	elif position.y < FALLEN_BELOW:
 		_end(false)
@@ -58,6 +63,7 @@ func _end(is_goal: bool) -> void:
 func _restart() -> void:
 	score = int(is_there)
 	is_there = false
+	_held = 0
 	_read_parameters()
 	var distance: float = RLParameters.number("goal_distance", 0.0, controller)
 	var pillars: int = int(RLParameters.number("pillars", 4.0, controller))
@@ -75,6 +81,7 @@ func _read_parameters() -> void:
 	force = RLParameters.number("push_force", FORCE, controller)
 	wind = RLParameters.number("wind", 0.0, controller)
 	goal_radius = RLParameters.number("goal_radius", GOAL_RADIUS, controller)
+	hold_ticks = roundi(TICKS_PER_SEC * RLParameters.number("hold_time", 0.0, controller))
 	_arena.goal.scale = Vector3(goal_radius / GOAL_RADIUS, 1.0, goal_radius / GOAL_RADIUS)
 	_approach.reward_scale = RLParameters.number("approach_reward", 0.1, controller)
 	var seconds: float = RLParameters.number("time_limit", 15.0, controller)

@@ -67,7 +67,7 @@ class EvalGameCommand:
             if path is not None:
                 ensure_writable(path)
         plan = grid_of(Plan.read(self.parameters), self.cells)
-        if self.chart is not None and not plan.axes:
+        if self.chart is not None and not plan.edges:
             raise UserError(f"--chart: {self.parameters} has no uniform or log_uniform parameter")
         settings = self._settings()
         use_one_thread()

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from estragon.envs.http_channel import HTTP_PORT
-from estragon.envs.parameter_feed import PlanSource
 from estragon.envs.sync_nodes import check_sync
 from estragon.envs.wire import BINARY, JSON
 from estragon.godot.find import require_godot
 from estragon.godot.process import GodotProcess, SupervisedProcess, usable_user_folders
 from estragon.godot.project import ready_project
 from estragon.support.errors import UserError
+from estragon.support.parameters import PlanSource
 
 EDITOR_PORT = 11008
 TCP, HTTP = "tcp", "http"

@@ -5,9 +5,7 @@ were sent but never played are given out again: episodes play 0, 1, 2, … witho
 """
 
 import heapq
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from estragon.envs.wire import ENDED, LEFT, PARAMETERS, AgentTable, StepResult
@@ -16,19 +14,8 @@ from estragon.support.parameters import ParameterSpec, Plan, Value, Values
 
 DIGITS = 12
 """Decimal digits of a number: Godot reads and writes these without loss."""
-MAX_PARAMETERS, MAX_NAME, MAX_TEXT = 256, 64, 256
-PlanSource = Plan | Mapping[str, Any] | str | os.PathLike[str]
 Key = tuple[int, int]
 """A game's index, and the id of one of its agents."""
-
-
-def read_plan(source: PlanSource) -> Plan:
-    """A plan as it is, or from a file, or from the contents of one."""
-    if isinstance(source, Plan):
-        return source
-    if isinstance(source, Mapping):
-        return Plan.parse(dict(source))
-    return Plan.read(Path(source).expanduser())
 
 
 class ParameterFeed:
@@ -52,16 +39,6 @@ class ParameterFeed:
         """Raise UserError if the plan does not fit the parameters that the game declares."""
         self.declared = tuple(declared)
         self.plan.check(self.declared)
-        for samplers in self.plan.samplers:
-            if len(samplers) > MAX_PARAMETERS:
-                raise UserError(f"{len(samplers)} parameters, expected at most {MAX_PARAMETERS}")
-            for name, sampler in samplers.items():
-                words = sampler.choice if isinstance(sampler.choice, list) else [sampler.constant]
-                if len(name) > MAX_NAME or any(len(str(word)) > MAX_TEXT for word in words):
-                    raise UserError(
-                        f"{name:.{MAX_NAME}}: a name has at most {MAX_NAME} characters, a text "
-                        f"{MAX_TEXT}"
-                    )
 
     def set_lesson(self, lesson: int) -> None:
         """Teach this lesson from the next episodes on."""
@@ -80,13 +57,9 @@ class ParameterFeed:
 
     def save(self) -> dict[str, Any]:
         """Its state as plain data."""
-        waiting = sorted([*self._free, *self._next.values(), *self._untouched.values()])
-        return {
-            "seed": self._seed,
-            "lesson": self.lesson,
-            "next_number": self.next_number,
-            "free": waiting,
-        }
+        free = sorted([*self._free, *self._next.values(), *self._untouched.values()])
+        place = {"lesson": self.lesson, "next_number": self.next_number, "free": free}
+        return {"seed": self._seed} | place
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Load what `save` gave; the next reset continues with these draws, whatever its seed."""

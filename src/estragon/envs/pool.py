@@ -20,13 +20,14 @@ from estragon.envs.http_channel import (
     new_token,
 )
 from estragon.envs.launch import HTTP, GameProgram, Launch
-from estragon.envs.parameter_feed import ParameterFeed, read_plan
+from estragon.envs.parameter_feed import ParameterFeed
 from estragon.envs.spaces import is_image
 from estragon.envs.wire import LEFT, TRUNCATED, AgentTable, EnvInfo, Observations, StepResult
 from estragon.godot.display import display, has_display
 from estragon.godot.http import free_port
 from estragon.godot.process import GodotError, RestartBudget, SupervisedProcess
 from estragon.support.errors import UserError
+from estragon.support.parameters import Plan
 
 MAX_SEED = 2**32
 # What Godot logs when an image is read without a renderer; our addon's sensors check first.
@@ -55,7 +56,7 @@ class GamePool:
         self.games: list[GameConnection] = []
         self.parameter_feed: ParameterFeed | None = None
         if launch.parameters is not None:
-            self.parameter_feed = ParameterFeed(read_plan(launch.parameters), launch.seed)
+            self.parameter_feed = ParameterFeed(Plan.of(launch.parameters), launch.seed)
         self._seed = launch.seed
         self._budget = RestartBudget(launch.restarts, launch.restart_window_sec)
         self._lost: dict[int, GameLostError] = {}

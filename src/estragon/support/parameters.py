@@ -7,13 +7,14 @@ The values of episode n depend on the seed, the lesson and n alone, not on who p
 import collections
 import dataclasses
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 
 from estragon.support.errors import UserError
 
@@ -27,11 +28,11 @@ MAX_FILE = 2**20
 class Sampler(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
     """How a value is drawn; exactly one of these is given."""
 
-    constant: Value | UnsetType = UNSET
-    uniform: Pair | UnsetType = UNSET
-    log_uniform: Pair | UnsetType = UNSET
-    normal: Pair | UnsetType = UNSET
-    choice: Annotated[list[Value], Meta(min_length=1)] | UnsetType = UNSET
+    constant: Value | None = None
+    uniform: Pair | None = None
+    log_uniform: Pair | None = None
+    normal: Pair | None = None
+    choice: Annotated[list[Value], Meta(min_length=1)] | None = None
 
     def __post_init__(self) -> None:
         """Reject what nothing can be drawn from."""
@@ -51,29 +52,28 @@ class Sampler(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=Tru
 
     def draw(self, rng: np.random.Generator) -> Value:
         """One value."""
-        if isinstance(self.uniform, list):
-            return float(rng.uniform(self.uniform[0], self.uniform[1]))
-        if isinstance(self.log_uniform, list):
-            low, high = map(math.log, self.log_uniform)
-            return float(math.exp(rng.uniform(low, high)))
-        if isinstance(self.normal, list):
-            return float(rng.normal(self.normal[0], self.normal[1]))
-        if isinstance(self.choice, list):
-            return self.choice[int(rng.integers(len(self.choice)))]
-        return self.constant if isinstance(self.constant, str) else float(self.constant)  # type: ignore[arg-type]
+        if self.uniform:
+            return float(rng.uniform(*self.uniform))
+        if self.log_uniform:
+            return math.exp(rng.uniform(*map(math.log, self.log_uniform)))
+        if self.normal:
+            return float(rng.normal(*self.normal))
+        return self.chosen[int(rng.integers(len(self.chosen)))]
+
+    @property
+    def chosen(self) -> list[Value]:
+        """What is chosen from, if it is no distribution of numbers."""
+        return self.choice or ([] if self.constant is None else [self.constant])
 
     @property
     def span(self) -> tuple[float, float] | None:
         """The lowest and highest number it draws; of a normal, three deviations; None for words."""
-        if isinstance(self.normal, list):
+        if self.normal:
             mean, deviation = self.normal
             return mean - 3.0 * deviation, mean + 3.0 * deviation
-        for ends in (self.uniform, self.log_uniform):
-            if isinstance(ends, list):
-                return ends[0], ends[1]
-        chosen = self.choice if isinstance(self.choice, list) else [self.constant]
-        numbers = [one for one in chosen if isinstance(one, int | float)]
-        return (min(numbers), max(numbers)) if len(numbers) == len(chosen) else None
+        drawn = self.uniform or self.log_uniform or self.chosen
+        numbers = [one for one in drawn if not isinstance(one, str)]
+        return (min(numbers), max(numbers)) if len(numbers) == len(drawn) else None
 
 
 Samplers = dict[str, Sampler]
@@ -82,32 +82,35 @@ Samplers = dict[str, Sampler]
 class Criterion(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
     """When a lesson is passed: one measure reaches its value over the last episodes."""
 
-    reward: float | UnsetType = UNSET
+    reward: float | None = None
     """Mean reward of an episode."""
-    success_rate: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    success_rate: Annotated[float, Meta(ge=0, le=1)] | None = None
     """Share of episodes whose last info has a true `key`."""
-    progress: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    progress: Annotated[float, Meta(ge=0, le=1)] | None = None
     """Share of the training that is over."""
     key: str = "success"
     window: Positive = 100
     min_episodes: Positive = 50
-    fall_back: float | UnsetType = UNSET
+    fall_back: float = -math.inf
     """Below this the lesson before is taught again; never, if it is not given."""
 
     def __post_init__(self) -> None:
         """Reject what can never hold."""
-        given = [one for one in (self.reward, self.success_rate, self.progress) if one is not UNSET]
-        if len(given) != 1:
+        if (self.reward, self.success_rate, self.progress).count(None) != 2:
             raise ValueError("expected one of reward, success_rate, progress")
         if self.min_episodes > self.window:
             raise ValueError(
                 f"min_episodes: expected at most the window of {self.window}, got "
                 f"{self.min_episodes}"
             )
-        if self.fall_back is not UNSET and (
-            self.progress is not UNSET or self.fall_back >= given[0]
-        ):
+        if math.isfinite(self.fall_back) and not self.fall_back < self.passed < math.inf:
             raise ValueError("fall_back: expected less than the reward or success_rate to reach")
+
+    @property
+    def passed(self) -> float:
+        """The mean reward or success that passes the lesson."""
+        means = (self.reward, self.success_rate)
+        return next((mean for mean in means if mean is not None), math.inf)
 
 
 class Lesson(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
@@ -116,7 +119,7 @@ class Lesson(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True
     name: Annotated[str, Meta(min_length=1)]
     parameters: dict[str, Any] = {}
     """Over those of the whole file."""
-    until: Criterion | UnsetType = UNSET
+    until: Criterion | None = None
     """The last lesson has none."""
 
 
@@ -144,6 +147,15 @@ class Plan:
     lessons: tuple[Lesson, ...]
     samplers: tuple[Samplers, ...]
     """By lesson, all that are in force."""
+
+    @classmethod
+    def of(cls, source: "PlanSource", *, has_rule: bool = False) -> "Plan":
+        """A plan as it is, or from a file, or from the contents of one."""
+        if isinstance(source, Plan):
+            return source
+        if isinstance(source, Mapping):
+            return cls.parse(dict(source), has_rule=has_rule)
+        return cls.read(Path(source).expanduser(), has_rule=has_rule)
 
     @classmethod
     def read(cls, path: Path, *, has_rule: bool = False) -> Self:
@@ -184,7 +196,7 @@ class Plan:
         if len(set(names)) < len(names):
             raise UserError(f"curriculum: lessons need different names, got {', '.join(names)}")
         for number, lesson in enumerate(lessons[:-1]):
-            if lesson.until is UNSET and not has_rule:
+            if lesson.until is None and not has_rule:
                 after = lessons[number + 1].name
                 raise UserError(f"lesson {lesson.name}: without until, {after} is never reached")
         common = _samplers("parameters", file.parameters)
@@ -214,7 +226,15 @@ class Plan:
     def draw(self, lesson: int, seed: int, episode: int) -> Values:
         """The values of an episode."""
         rng = np.random.Generator(np.random.SFC64((seed, lesson, episode)))
-        return {name: sampler.draw(rng) for name, sampler in sorted(self.samplers[lesson].items())}
+        samplers = self.samplers_of(lesson, episode)
+        return {name: samplers[name].draw(rng) for name in sorted(samplers)}
+
+    def samplers_of(self, lesson: int, episode: int) -> Samplers:
+        """What the values of an episode are drawn from."""
+        return self.samplers[lesson]
+
+
+PlanSource = Plan | Mapping[str, Any] | str | os.PathLike[str]
 
 
 def _samplers(where: str, given: Mapping[str, Any]) -> Samplers:
@@ -231,8 +251,8 @@ def _samplers(where: str, given: Mapping[str, Any]) -> Samplers:
 def _check_progress(lessons: Sequence[Lesson]) -> None:
     reached = 0.0
     for number, lesson in enumerate(lessons):
-        share = lesson.until.progress if isinstance(lesson.until, Criterion) else UNSET
-        if share is UNSET:
+        share = lesson.until.progress if lesson.until else None
+        if share is None:
             continue
         if not reached <= share < 1.0 or (share == reached and number):
             raise UserError(
@@ -243,13 +263,12 @@ def _check_progress(lessons: Sequence[Lesson]) -> None:
 
 
 def _check_range(where: str, sampler: Sampler, spec: ParameterSpec) -> None:
-    drawn = sampler.choice if isinstance(sampler.choice, list) else [sampler.constant]
-    words = [one for one in drawn if isinstance(one, str)]
+    words = [one for one in sampler.chosen if isinstance(one, str)]
     if words and spec.choices and not set(words) <= set(spec.choices):
         raise UserError(f"{where}: expected {', '.join(spec.choices)}, got {', '.join(words)}")
     if words and not spec.choices and isinstance(spec.default, float):
         raise UserError(f"{where}: expected a number, got {words[0]}")
-    if sampler.normal is not UNSET or sampler.span is None:
+    if sampler.normal or sampler.span is None:
         return  # a normal is cut off at the ends of the range
     low, high = sampler.span
     least = -math.inf if spec.low is None else spec.low
@@ -283,9 +302,9 @@ class Curriculum:
         """Count an episode; returns whether the lesson changed."""
         self.episodes += 1
         until = self.plan.lessons[self.lesson].until
-        if isinstance(until, Criterion):
-            measure = reward if until.reward is not UNSET else float(bool(info.get(until.key)))
-            self._recent.append(measure)
+        if until:
+            success = float(bool(info.get(until.key)))
+            self._recent.append(success if until.reward is None else reward)
             while len(self._recent) > until.window:
                 self._recent.popleft()
         chosen = self._rule(self, reward, info) if self._rule else None
@@ -293,19 +312,16 @@ class Curriculum:
 
     def _next_lesson(self) -> int:
         until = self.plan.lessons[self.lesson].until
-        if not isinstance(until, Criterion):
+        if not until:
             return self.lesson
-        if isinstance(until.progress, float):
+        if until.progress is not None:
             return self.lesson + (self.progress >= until.progress)
         if len(self._recent) < until.min_episodes:
             return self.lesson
         mean = sum(self._recent) / len(self._recent)
-        wanted = until.reward if isinstance(until.reward, float) else until.success_rate
-        if mean >= wanted:  # type: ignore[operator]
+        if mean >= until.passed:
             return self.lesson + 1
-        if isinstance(until.fall_back, float) and mean < until.fall_back:
-            return self.lesson - 1
-        return self.lesson
+        return self.lesson - (mean < until.fall_back)
 
     def _teach(self, lesson: int) -> bool:
         lesson = min(max(lesson, 0), len(self.plan.lessons) - 1)

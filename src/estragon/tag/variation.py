@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-from msgspec import UNSET
 
 from estragon.support.errors import UserError
-from estragon.support.parameters import Criterion, ParameterSpec, Plan, Sampler
+from estragon.support.parameters import ParameterSpec, Plan, Sampler
 from estragon.tag.layout import Layout, load_layouts
 from estragon.tag.rules import VARIABLE, Rules
 from estragon.tag.state import varied_constants
@@ -129,15 +128,8 @@ class Variation:
 
     def save(self) -> dict[str, Any]:
         """Plain data, for a checkpoint."""
-        lessons = [
-            msgspec.structs.replace(lesson, parameters=samplers)
-            for lesson, samplers in zip(self.plan.lessons, self.plan.samplers, strict=True)
-        ]
-        return {
-            "curriculum": msgspec.to_builtins(lessons),
-            "layouts": msgspec.to_builtins(self.layouts),
-            "offered": self.offered,
-        }
+        layouts = msgspec.to_builtins(self.layouts)
+        return self.plan.plain() | {"layouts": layouts, "offered": self.offered}
 
     @classmethod
     def restore(cls, saved: Mapping[str, Any]) -> Self:
@@ -150,7 +142,7 @@ class Variation:
 def _check_criteria(plan: Plan) -> None:
     for lesson in plan.lessons:
         until = lesson.until
-        if isinstance(until, Criterion) and (until.reward is not UNSET or until.key != SUCCESS):
+        if until and (until.reward is not None or until.key != SUCCESS):
             raise UserError(
                 f"lesson {lesson.name}: until: tag knows progress and success_rate (the share of "
                 "matches that the seeker wins), without key"
@@ -159,10 +151,10 @@ def _check_criteria(plan: Plan) -> None:
 
 def _layout_spec(sampler: Sampler) -> str:
     """What `--layout` would be given."""
-    chosen = sampler.choice if isinstance(sampler.choice, list) else [sampler.constant]
-    if not all(isinstance(one, str) for one in chosen):
+    names = [one for one in sampler.chosen if isinstance(one, str)]
+    if len(names) < max(len(sampler.chosen), 1):
         raise UserError("layout: expected the name of a layout, or {choice: [NAME, …]}")
-    return ",".join(map(str, chosen))
+    return ",".join(names)
 
 
 def _farthest(samplers: Mapping[str, Sampler]) -> dict[str, float]:

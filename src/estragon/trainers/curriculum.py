@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estragon.support.errors import UserError
-from estragon.support.parameters import Criterion, Curriculum, Plan, Rule
+from estragon.support.parameters import Curriculum, Plan, Rule
 from estragon.trainers.metrics import OWN_INFO_KEYS, Episodes, mean
 
 CURRICULUM, FEED, PLAN = "curriculum", "feed", "plan"
@@ -93,7 +93,7 @@ class RunCurriculum:
         return {
             lesson.name: lesson.until.key
             for lesson in self.plan.lessons
-            if isinstance(lesson.until, Criterion) and isinstance(lesson.until.success_rate, float)
+            if lesson.until and lesson.until.success_rate is not None
         }
 
     def _note_lesson(self, timesteps: int) -> None:
@@ -103,8 +103,7 @@ class RunCurriculum:
 def check_progress(plan: Plan, *, has_limit: bool) -> None:
     """UserError for a criterion on the share of a training that has no end."""
     for lesson in plan.lessons:
-        until = lesson.until
-        if not has_limit and isinstance(until, Criterion) and isinstance(until.progress, float):
+        if not has_limit and lesson.until and lesson.until.progress is not None:
             raise UserError(
                 f"lesson {lesson.name}: until progress: the run has no limit of steps or time, so "
                 "the next lesson is never reached"

@@ -11,70 +11,47 @@ from typing import Any
 import numpy as np
 
 from estragon.support.errors import UserError
-from estragon.support.parameters import Plan, Sampler, Values
+from estragon.support.parameters import Plan, Sampler, Samplers, Values
 from estragon.trainers.players import OpenPlayer
 
 MAX_AXES = 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Axis:
-    """A parameter whose range is divided into cells, evenly or on a logarithmic scale."""
-
-    name: str
-    low: float
-    high: float
-    log: bool
-
-    def at(self, share: float) -> float:
-        """The value at a share of the range, 0 to 1."""
-        if self.log:
-            return math.exp(math.log(self.low) + share * math.log(self.high / self.low))
-        return self.low + share * (self.high - self.low)
-
-    def share_of(self, value: float) -> float:
-        """The inverse of `at`."""
-        if self.log:
-            return math.log(value / self.low) / math.log(self.high / self.low)
-        return (value - self.low) / (self.high - self.low)
-
-
-@dataclasses.dataclass(frozen=True)
 class GridPlan(Plan):
     """A plan whose draws go through the cells in turn; within a cell they are random."""
 
-    axes: tuple[Axis, ...] = ()
-    cells: int = 1
-    """Per axis."""
+    edges: dict[str, list[float]]
+    """By parameter whose range is divided, the ends of its cells."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Cells along each axis."""
-        return (self.cells,) * len(self.axes)
+        """Cells along each parameter."""
+        return tuple(len(ends) - 1 for ends in self.edges.values())
 
-    def draw(self, lesson: int, seed: int, episode: int) -> Values:
-        """The values of an episode."""
-        values = super().draw(lesson, seed, episode)
-        place = np.unravel_index(episode % math.prod(self.shape), self.shape) if self.axes else ()
-        for axis, cell in zip(self.axes, place, strict=True):
-            within = axis.share_of(float(values[axis.name]))
-            values[axis.name] = axis.at((int(cell) + within) / self.cells)
-        return values
+    def samplers_of(self, lesson: int, episode: int) -> Samplers:
+        """Of an episode: those of the plan, but within the episode's cell."""
+        samplers = dict(self.samplers[lesson])
+        places = np.unravel_index(episode % math.prod(self.shape), self.shape) if self.edges else ()
+        for (name, ends), place in zip(self.edges.items(), places, strict=True):
+            cell = ends[int(place) : int(place) + 2]
+            samplers[name] = (
+                Sampler(log_uniform=cell) if samplers[name].log_uniform else Sampler(uniform=cell)
+            )
+        return samplers
 
 
 def grid_of(plan: Plan, cells: int) -> GridPlan:
     """A plan with the ranges of its first two uniform or log_uniform parameters divided."""
     if len(plan.lessons) > 1:
         raise UserError("expected parameters without a curriculum to evaluate in")
-    axes = [found for name, each in plan.samplers[0].items() if (found := _axis(name, each))]
-    return GridPlan(plan.lessons, plan.samplers, tuple(axes[:MAX_AXES]), cells)
-
-
-def _axis(name: str, sampler: Sampler) -> Axis | None:
-    for ends, log in ((sampler.uniform, False), (sampler.log_uniform, True)):
-        if isinstance(ends, list) and ends[0] < ends[1]:
-            return Axis(name, ends[0], ends[1], log)
-    return None
+    edges = {}
+    for name, sampler in plan.samplers[0].items():
+        low, high = sampler.uniform or sampler.log_uniform or (0.0, 0.0)
+        if low < high and len(edges) < MAX_AXES:
+            spaced = np.geomspace if sampler.log_uniform else np.linspace
+            edges[name] = spaced(low, high, cells + 1).tolist()
+    return GridPlan(plan.lessons, plan.samplers, edges)
 
 
 def evaluate(
@@ -117,10 +94,7 @@ def evaluate(
         raise UserError(f"no episode ended within {max_steps:,} steps (--max-steps)")
     result: dict[str, Any] = {
         "episodes": played,
-        "axes": [
-            {"name": axis.name, "edges": [axis.at(n / plan.cells) for n in range(plan.cells + 1)]}
-            for axis in plan.axes
-        ],
+        "axes": [{"name": name, "edges": ends} for name, ends in plan.edges.items()],
         "return": float(np.nanmean(returns)),
         "return_std": float(np.nanstd(returns)),
         "cells": {"return": _by_cell(returns, plan.shape)},

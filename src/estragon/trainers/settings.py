@@ -125,10 +125,8 @@ class TrainerSettings:
     def parameter_plan(self, *others: Any, rule: Rule | None = None) -> Plan | None:
         """The parameters that are given, else the first of `others`: paths or plain data."""
         for given in (self.parameters, self.inline_parameters, *others):
-            if isinstance(given, str | Path):
-                return Plan.read(Path(given).expanduser(), has_rule=rule is not None)
             if given is not None:
-                return Plan.parse(given, has_rule=rule is not None)
+                return Plan.of(given, has_rule=rule is not None)
         return None
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from estragon.cli import main
+from estragon.support import paths
 from estragon.trainers.rllib.env import ENDED, episodes_of
 from estragon.trainers.rllib.lessons import RunnerLessons
 from estragon.trainers.run import Run
@@ -70,6 +71,37 @@ def test_two_env_runners_are_promoted_once_and_a_lost_one_returns_to_the_lesson(
     assert train(path, *resume, "--timesteps", "32") == 0
     assert {lesson for lesson, _ in found} == {1}
     assert manifest(folder, "experiment_2")["curriculum"]["lessons"][0]["name"] == "heavy"
+
+
+@pytest.mark.prove
+def test_marble_is_promoted_once_on_two_env_runners(
+    godot: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = played(monkeypatch, "goal_distance")
+    lessons = [
+        {
+            "name": "here",
+            "parameters": {"goal_distance": 1, "goal_radius": 2},
+            "until": {"success_rate": 0.9, "window": 20, "min_episodes": 20},
+        },
+        {"name": "there", "parameters": {"goal_distance": {"uniform": [7, 9]}, "time_limit": 2}},
+    ]
+    words = ["--parameters", write(folder / "p.yaml", {"curriculum": lessons})]
+    words += ["--scene", "res://examples/marble/marble.tscn", "--num_workers", "2"]
+    words += ["--train_batch_size", "512", "--sgd_minibatch_size", "256", "--num_sgd_iter", "1"]
+    assert train(paths.godot_project(), *words, "--timesteps", "2560") == 0
+    assert capsys.readouterr().out.count("lesson 1 (there) at") == 1
+    told = manifest(folder)["curriculum"]["lessons"]
+    assert [each["name"] for each in told] == ["here", "there"]
+    feeds = kept(folder)["feed"]
+    assert sorted(feeds) == ["1", "2"]
+    assert {feed["lesson"] for feed in feeds.values()} == {1}
+    order = [lesson for lesson, _ in found]
+    last_here = len(order) - order[::-1].index(0)
+    assert {lesson for lesson, _ in found[last_here:]} == {1}
+    for lesson, distance in found:
+        assert 7.0 <= distance <= 9.0 if lesson else distance == 1.0
+    assert len(found) - last_here >= 32
 
 
 def test_a_single_episode_in_an_iteration_counts() -> None:

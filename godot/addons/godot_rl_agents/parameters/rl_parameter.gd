@@ -20,9 +20,10 @@ extends Resource
 func problem() -> String:
 	if not name or name.length() > RLAddon.ParameterStore.LONGEST_NAME:
 		return "a name needs 1 to %d characters" % RLAddon.ParameterStore.LONGEST_NAME
+	var longest: int = RLAddon.ParameterStore.LONGEST_TEXT
 	for word: String in choices:
-		if word.length() > RLAddon.ParameterStore.LONGEST_TEXT:
-			return "%s: a choice has more than %d characters" % [name, word.length()]
+		if word.length() > longest:
+			return "%s: a choice has more than %d characters" % [name, longest]
 	if not choices and not (is_finite(default) and is_finite(low) and is_finite(high)):
 		return "%s: its numbers must be finite" % name
 	if not choices and low > high:

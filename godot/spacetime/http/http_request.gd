@@ -10,6 +10,8 @@ var query: Dictionary[String, String] = {}
 var headers: Dictionary[String, String] = {}
 var body: PackedByteArray = []
 var keeps_alive: bool = true
+## Whether it is known to carry the token.
+var has_token: bool = false
 ## What is wrong with the body as JSON, or "".
 var problem: String = ""
 

@@ -63,6 +63,9 @@ func _ready() -> void:
 	# Nothing collides with a rig. As a moving body it would make Jolt wake its threads in every
 	# tick, which takes longer than all else; its own movement is the same to the bit.
 	PhysicsServer3D.body_set_mode(get_rid(), PhysicsServer3D.BODY_MODE_STATIC)
+	if FeatureScene.is_headless():
+		for mesh: Node in find_children("*", "MeshInstance3D", true, false):
+			mesh.queue_free()
 
 
 ## Whether a headset tracks head and hands.

@@ -64,6 +64,32 @@ func test_a_rig_walks_and_turns() -> void:
 	check_near(rad_to_deg(arena.rig.rotation.y), -60.0, 0.01, "a snap turn")
 
 
+## What saves Jolt its work must change nothing for the rig.
+func test_a_rig_walks_as_a_moving_body_would() -> void:
+	var arena: LocomotionArena = await _arena()
+	arena.layout = LocomotionLayout.new("maze", 3)
+	arena._place_boxes()
+	var walks: Array[Array] = []
+	for mode: PhysicsServer3D.BodyMode in [
+		PhysicsServer3D.BODY_MODE_STATIC, PhysicsServer3D.BODY_MODE_KINEMATIC
+	]:
+		PhysicsServer3D.body_set_mode(arena.rig.get_rid(), mode)
+		arena.rig.place(arena.layout.start, arena.layout.yaw)
+		await frames(2)
+		seed(5)
+		var walk: Array = []
+		for step: int in 60:
+			arena.rig.stick = Vector2(randf_range(-1.0, 1.0), randf_range(-0.5, 1.0))
+			arena.rig.turn = randf_range(-1.0, 1.0)
+			for _tick: int in 4:
+				arena.rig.tick(DELTA)
+				await frames(1)
+			walk.append([arena.rig.transform, arena.rig.velocity])
+		walks.append(walk)
+	check(arena.controller.collisions > 4, "%d collisions" % arena.controller.collisions)
+	check_equal(walks[0], walks[1], "the walk")
+
+
 func test_a_teleport_stops_at_walls() -> void:
 	var arena: LocomotionArena = await _arena()
 	check_near(arena.rig.teleport(3.0), 3.0, 0.001, "a free way")

@@ -42,6 +42,8 @@ func _exit_tree() -> void:
 
 
 func _ready() -> void:
+	if VRRig.has_headset():
+		get_viewport().use_xr = true
 	if is_headless() and "port" in RLAddon.Arguments.read():
 		islands = training_islands
 	islands = clampi(int(RLParameters.number("rigs", islands)), 1, MOST_ISLANDS)

@@ -1,7 +1,11 @@
 """Every endpoint of the HTTP API, in a real game; docs/openapi.yaml says what they return."""
 
+import contextlib
 import json
+import os
 import re
+import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +16,19 @@ import pytest
 import yaml
 
 from estragon.envs.gymnasium_env import GodotEnv
+from estragon.godot.process import usable_user_folders
 from estragon.godot.project import import_project
 from estragon.support import paths
-from tests.spacetime.http_game import LOCOMOTION, TOKEN, TRACKING, Answer, Client, Game, serving
+from tests.spacetime.http_game import (
+    LOCOMOTION,
+    TOKEN,
+    TRACKING,
+    Answer,
+    Client,
+    Game,
+    free_port,
+    serving,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 OPENAPI = yaml.safe_load((ROOT / "docs/openapi.yaml").read_text())
@@ -410,6 +424,38 @@ def test_http_and_socket_play_the_same(project: Path) -> None:
         played.append(observed)
     for socket_row, http_row in zip(*played, strict=True):
         np.testing.assert_array_equal(socket_row, http_row)
+
+
+@pytest.mark.parametrize("from_editor", [True, False])
+def test_a_game_of_the_editor_listens_on_loopback_only(
+    godot: Path, project: Path, tmp_path: Path, *, from_editor: bool
+) -> None:
+    """The editor starts games with a debugger; others must be asked for the API."""
+    port, log = free_port(), tmp_path / "log"
+    command = [godot, "--headless", "--path", project, "--quit-after", "20"]
+    with socket.create_server(("127.0.0.1", 0)) as editor, log.open("wb") as out:
+        if from_editor:
+            command += ["--remote-debug", f"tcp://127.0.0.1:{editor.getsockname()[1]}"]
+        env = usable_user_folders(os.environ) | {"API_TOKEN": TOKEN, "GODOT_HTTP_PORT": str(port)}
+        words = [*map(str, command), LOCOMOTION]
+        with subprocess.Popen(words, env=env, stdout=out, stderr=out) as process:
+            deadline = time.monotonic() + 60.0
+            while not (listening := _listens(port)) and process.poll() is None:
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.02)
+            process.kill()
+    assert listening == ({"127.0.0.1"} if from_editor else set()), log.read_text()
+    assert (f"HTTP API on http://127.0.0.1:{port}" in log.read_text()) == from_editor
+
+
+def _listens(port: int) -> set[str]:
+    """The addresses of this machine on which a port is listened on."""
+    own = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    found = set()
+    for host in own | {"127.0.0.1", "127.0.0.2"}:
+        with contextlib.suppress(OSError), socket.create_connection((str(host), port), 1.0):
+            found.add(str(host))
+    return found
 
 
 def test_a_token_is_made_and_printed_once(

@@ -282,6 +282,9 @@ def test_all_ways_to_say_an_action(client: Client) -> None:
         assert many["observations"] == [one["observation"]]
         assert many["rewards"] == [one["reward"]]
         assert many["terminal_observations"] == [None]
+        client.post("/rl/reset", {"seed": 3})
+        client.post("/rl/action", action)
+        assert client.get("/rl/observation") == one["observation"]
         results.append(one)
     assert all(result == results[0] for result in results)
     assert results[0]["observation"]["camera_velocity"] != [0.0, 0.0, 0.0]
@@ -320,6 +323,9 @@ def test_discrete_actions(client: Client) -> None:
         b"{",
         b"\xff\xfe",
         b'{"action": [1e999, 0, 0]}',
+        b'{"action": [0, 0, 0], "x": "\xff"}',
+        {"action": FORWARD, "compact": 1},
+        {"action": {"move": "\x01\x1b"}},
         b"[" * 5000,
     ],
 )
@@ -388,7 +394,10 @@ def test_a_reset_may_choose_the_task(client: Client) -> None:
     wrong_values: list[Any] = ["x", [{}, {}], {"task": [1]}, {"a" * 100: 1}]
     for wrong in wrong_values:
         assert client.request("POST", "/rl/reset", {"parameters": wrong}).status == 400
-    assert client.request("POST", "/rl/reset", {"seed": "one"}).status == 400
+    wrong_seeds: list[Any] = ["one", [None], {}, 0.5, 1e300, 2**53, True]
+    for wrong in wrong_seeds:
+        assert client.request("POST", "/rl/reset", {"seed": wrong}).status == 400
+    assert client.request("POST", "/rl/reset", {"all": {}}).status == 400
 
 
 def test_many_agents(godot: Path, project: Path, tmp_path: Path) -> None:

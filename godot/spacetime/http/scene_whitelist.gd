@@ -11,7 +11,7 @@ const MOST_PATH: int = 256
 
 ## Folders with or without a file; no name is empty or begins or ends with a dot.
 static var _path_form: RegEx = RegEx.create_from_string(
-	"^res://([\\w -]+(\\.[\\w -]+)*(/|\\z))*\\z"
+	"^res://([A-Za-z0-9_ -]+(\\.[A-Za-z0-9_ -]+)*(/|\\z))*\\z"
 )
 
 ## "production", "development" or "test".

@@ -237,9 +237,12 @@ def _megabytes(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
 
 
-def test_serving_a_scene(capsys: pytest.CaptureFixture[str]) -> None:
+def test_serving_a_scene(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["spacetime", "run", "--model", "missing.onnx"]) == 2
-    assert main(["spacetime", "run", "--port", "0", "--seconds", "0.1", "--task", "maze"]) == 0
+    config = tmp_path / "config.json"
+    RLConfig.preset("comfort_optimized").to_json(config)
+    words = ["--seconds", "0.1", "--task", "maze", "--config", str(config)]
+    assert main(["spacetime", "run", "--port", "0", *words]) == 0
     said = capsys.readouterr().out
     assert "serves res://scenes/features/vr_locomotion_test.tscn" in said
     assert "API_TOKEN=" in said

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated
 
-from estragon.spacetime.config import PORT, SCENE
+from estragon.spacetime.config import PORT, SCENE, RLConfig
 from estragon.support.errors import UserError
 from estragon.support.options import check_span, optional
 
@@ -27,6 +27,8 @@ class SpacetimeRunCommand:
     """Task of vr_locomotion_test: goals, obstacles, maze or course."""
     model: Annotated[Path | None, optional("FILE")] = None
     """ONNX file of a trained policy that plays, without Python."""
+    config: Annotated[Path | None, optional("FILE")] = None
+    """Configuration of its training: kind and limits of the actions, distances, task."""
     seconds: Annotated[float | None, optional("SECONDS")] = None
     """Stop after this time; by default only Ctrl-C stops the game."""
 
@@ -37,11 +39,15 @@ class SpacetimeRunCommand:
             raise UserError(f"--model {self.model}: no such file")
         from estragon.spacetime.serve import serve
 
+        parameters = RLConfig.from_json(self.config).constant_parameters() if self.config else {}
+        if self.task is not None:
+            parameters["task"] = self.task
+
         return serve(
             self.scene,
             self.port,
             window=self.window,
             seconds=self.seconds,
-            task=self.task,
+            parameters=parameters,
             model=self.model,
         )

@@ -82,13 +82,12 @@ def serve(
     *,
     window: bool,
     seconds: float | None,
-    task: str | None = None,
+    parameters: Mapping[str, object] | None = None,
     model: Path | None = None,
 ) -> int:
     """Run a scene until Ctrl-C, or for so long; 1 if the game ends by itself."""
     given = os.environ.get("API_TOKEN")
     token = given or secrets.token_urlsafe(32)
-    parameters = {} if task is None else {"task": task}
     with running_scene(
         scene, port, window=window, token=token, parameters=parameters, model=model
     ) as (client, process):

@@ -8,9 +8,9 @@ extends Node3D
 const TICKS_PER_SECOND: int = 90
 const TICKS_PER_STEP: int = 6
 const MOST_ISLANDS: int = 64
-## Without a window so many ticks share a frame as make up a step: a frame costs as much as a tick.
-## A power of two leaves the length of a tick the same to the bit.
-const HEADLESS_SPEED: int = 4
+## Without a window so many ticks share a frame, which costs about as much as a tick. A power of two
+## leaves the length of a tick the same to the bit.
+const HEADLESS_SPEED: int = 8
 
 ## How many islands there are; the parameter `rigs` goes first.
 @export_range(1, 64) var islands: int = 1
@@ -31,7 +31,7 @@ var _scale_before: float = 1.0
 func _enter_tree() -> void:
 	_ticks_before = Engine.physics_ticks_per_second
 	_scale_before = Engine.time_scale
-	var speed: int = HEADLESS_SPEED if DisplayServer.get_name() == "headless" else 1
+	var speed: int = HEADLESS_SPEED if is_headless() else 1
 	Engine.physics_ticks_per_second = TICKS_PER_SECOND * speed
 	Engine.time_scale = speed
 
@@ -42,13 +42,20 @@ func _exit_tree() -> void:
 
 
 func _ready() -> void:
-	if DisplayServer.get_name() == "headless" and "port" in RLAddon.Arguments.read():
+	if VRRig.has_headset():
+		get_viewport().use_xr = true
+	if is_headless() and "port" in RLAddon.Arguments.read():
 		islands = training_islands
 	islands = clampi(int(RLParameters.number("rigs", islands)), 1, MOST_ISLANDS)
 	for index: int in islands:
 		var island: Node3D = make_island(index)
 		island.position = place_of(index)
 		add_child(island)
+
+
+## Whether nobody sees the game.
+static func is_headless() -> bool:
+	return DisplayServer.get_name() == "headless"
 
 
 ## Virtual: an island with one agent.

@@ -64,6 +64,72 @@ func test_a_rig_walks_and_turns() -> void:
 	check_near(rad_to_deg(arena.rig.rotation.y), -60.0, 0.01, "a snap turn")
 
 
+## What saves Jolt its work must change nothing for the rig.
+func test_a_rig_walks_as_a_moving_body_would() -> void:
+	var arena: LocomotionArena = await _arena()
+	arena.layout = LocomotionLayout.new("maze", 3)
+	arena._place_boxes()
+	var walks: Array[Array] = []
+	for mode: PhysicsServer3D.BodyMode in [
+		PhysicsServer3D.BODY_MODE_STATIC, PhysicsServer3D.BODY_MODE_KINEMATIC
+	]:
+		PhysicsServer3D.body_set_mode(arena.rig.get_rid(), mode)
+		arena.rig.place(arena.layout.start, arena.layout.yaw)
+		await frames(2)
+		seed(5)
+		var walk: Array = []
+		for step: int in 60:
+			arena.rig.stick = Vector2(randf_range(-1.0, 1.0), randf_range(-0.5, 1.0))
+			arena.rig.turn = randf_range(-1.0, 1.0)
+			for _tick: int in 4:
+				arena.rig.tick(DELTA)
+				await frames(1)
+			walk.append([arena.rig.transform, arena.rig.velocity])
+		walks.append(walk)
+	check(arena.controller.collisions > 4, "%d collisions" % arena.controller.collisions)
+	check_equal(walks[0], walks[1], "the walk")
+
+
+func test_a_person_walks_turns_and_teleports() -> void:
+	var arena: LocomotionArena = await _arena()
+	arena.controller.heuristic = "human"
+	_press(KEY_W, true)
+	_play(arena, 45)
+	check(arena.rig.position.z < -0.5, "W walks ahead: %s" % arena.rig.position)
+	_press(KEY_W, false)
+	_press(KEY_L, true)
+	_play(arena, 9)
+	check_near(rad_to_deg(arena.rig.rotation.y), -9.0, 0.1, "L turns right")
+	_press(KEY_L, false)
+	_press(KEY_Q, true)
+	_play(arena, 9)
+	check_near(rad_to_deg(arena.rig.rotation.y), 21.0, 0.1, "Q snaps left, once")
+	_press(KEY_Q, false)
+	var before: Vector3 = arena.rig.position
+	_press(KEY_SPACE, true)
+	_play(arena, 1)
+	check(arena.rig.position.distance_to(before) > 2.5, "Space teleports")
+	_press(KEY_SPACE, false)
+	var button: InputEventMouseButton = InputEventMouseButton.new()
+	button.button_index = MOUSE_BUTTON_RIGHT
+	button.pressed = true
+	Input.parse_input_event(button)
+	# Godot measures the mouse's velocity over a tenth of a second of the clock.
+	for _move: int in 12:
+		OS.delay_msec(20)
+		var motion: InputEventMouseMotion = InputEventMouseMotion.new()
+		motion.relative = Vector2(40.0, 0.0)
+		motion.screen_relative = motion.relative
+		Input.parse_input_event(motion)
+		await frames(1)
+	var yaw: float = arena.rig.rotation.y
+	_play(arena, 3)
+	check(arena.rig.rotation.y < yaw, "the mouse turns right")
+	button.pressed = false
+	Input.parse_input_event(button)
+	await frames(1)
+
+
 func test_a_teleport_stops_at_walls() -> void:
 	var arena: LocomotionArena = await _arena()
 	check_near(arena.rig.teleport(3.0), 3.0, 0.001, "a free way")
@@ -257,6 +323,14 @@ func _wall(arena: LocomotionArena, place: Vector3) -> void:
 	arena.layout.box_sizes = [Vector3(4.0, 3.0, 1.0)]
 	arena._place_boxes()
 	await frames(2)
+
+
+func _press(key: Key, is_pressed: bool) -> void:
+	var event: InputEventKey = InputEventKey.new()
+	event.physical_keycode = key
+	event.pressed = is_pressed
+	Input.parse_input_event(event)
+	Input.flush_buffered_events()
 
 
 func _play(arena: LocomotionArena, ticks: int) -> void:

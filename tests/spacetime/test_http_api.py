@@ -1,7 +1,11 @@
 """Every endpoint of the HTTP API, in a real game; docs/openapi.yaml says what they return."""
 
+import contextlib
 import json
+import os
 import re
+import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +16,19 @@ import pytest
 import yaml
 
 from estragon.envs.gymnasium_env import GodotEnv
+from estragon.godot.process import usable_user_folders
 from estragon.godot.project import import_project
 from estragon.support import paths
-from tests.spacetime.http_game import LOCOMOTION, TOKEN, TRACKING, Answer, Client, Game, serving
+from tests.spacetime.http_game import (
+    LOCOMOTION,
+    TOKEN,
+    TRACKING,
+    Answer,
+    Client,
+    Game,
+    free_port,
+    serving,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 OPENAPI = yaml.safe_load((ROOT / "docs/openapi.yaml").read_text())
@@ -268,6 +282,9 @@ def test_all_ways_to_say_an_action(client: Client) -> None:
         assert many["observations"] == [one["observation"]]
         assert many["rewards"] == [one["reward"]]
         assert many["terminal_observations"] == [None]
+        client.post("/rl/reset", {"seed": 3})
+        client.post("/rl/action", action)
+        assert client.get("/rl/observation") == one["observation"]
         results.append(one)
     assert all(result == results[0] for result in results)
     assert results[0]["observation"]["camera_velocity"] != [0.0, 0.0, 0.0]
@@ -306,6 +323,9 @@ def test_discrete_actions(client: Client) -> None:
         b"{",
         b"\xff\xfe",
         b'{"action": [1e999, 0, 0]}',
+        b'{"action": [0, 0, 0], "x": "\xff"}',
+        {"action": FORWARD, "compact": 1},
+        {"action": {"move": "\x01\x1b"}},
         b"[" * 5000,
     ],
 )
@@ -374,7 +394,10 @@ def test_a_reset_may_choose_the_task(client: Client) -> None:
     wrong_values: list[Any] = ["x", [{}, {}], {"task": [1]}, {"a" * 100: 1}]
     for wrong in wrong_values:
         assert client.request("POST", "/rl/reset", {"parameters": wrong}).status == 400
-    assert client.request("POST", "/rl/reset", {"seed": "one"}).status == 400
+    wrong_seeds: list[Any] = ["one", [None], {}, 0.5, 1e300, 2**53, True]
+    for wrong in wrong_seeds:
+        assert client.request("POST", "/rl/reset", {"seed": wrong}).status == 400
+    assert client.request("POST", "/rl/reset", {"all": {}}).status == 400
 
 
 def test_many_agents(godot: Path, project: Path, tmp_path: Path) -> None:
@@ -410,6 +433,38 @@ def test_http_and_socket_play_the_same(project: Path) -> None:
         played.append(observed)
     for socket_row, http_row in zip(*played, strict=True):
         np.testing.assert_array_equal(socket_row, http_row)
+
+
+@pytest.mark.parametrize("from_editor", [True, False])
+def test_a_game_of_the_editor_listens_on_loopback_only(
+    godot: Path, project: Path, tmp_path: Path, *, from_editor: bool
+) -> None:
+    """The editor starts games with a debugger; others must be asked for the API."""
+    port, log = free_port(), tmp_path / "log"
+    command = [godot, "--headless", "--path", project, "--quit-after", "20"]
+    with socket.create_server(("127.0.0.1", 0)) as editor, log.open("wb") as out:
+        if from_editor:
+            command += ["--remote-debug", f"tcp://127.0.0.1:{editor.getsockname()[1]}"]
+        env = usable_user_folders(os.environ) | {"API_TOKEN": TOKEN, "GODOT_HTTP_PORT": str(port)}
+        words = [*map(str, command), LOCOMOTION]
+        with subprocess.Popen(words, env=env, stdout=out, stderr=out) as process:
+            deadline = time.monotonic() + 60.0
+            while not (listening := _listens(port)) and process.poll() is None:
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.02)
+            process.kill()
+    assert listening == ({"127.0.0.1"} if from_editor else set()), log.read_text()
+    assert (f"HTTP API on http://127.0.0.1:{port}" in log.read_text()) == from_editor
+
+
+def _listens(port: int) -> set[str]:
+    """The addresses of this machine on which a port is listened on."""
+    own = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    found = set()
+    for host in own | {"127.0.0.1", "127.0.0.2"}:
+        with contextlib.suppress(OSError), socket.create_connection((str(host), port), 1.0):
+            found.add(str(host))
+    return found
 
 
 def test_a_token_is_made_and_printed_once(

@@ -30,6 +30,7 @@ var port: int = USUAL_PORT
 var _server: TCPServer = TCPServer.new()
 var _connections: Array[HttpConnection] = []
 var _token: PackedByteArray = []
+var _crypto: Crypto = Crypto.new()
 var _scenes: SceneEndpoints
 var _window_start_msec: int = 0
 var _window_requests: int = 0
@@ -42,7 +43,7 @@ static func start(tree: SceneTree) -> HttpApi:
 		return _instance
 	var api: HttpApi = HttpApi.new()
 	if not api._listen():
-		if DisplayServer.get_name() == "headless":
+		if FeatureScene.is_headless():
 			tree.quit(1)
 		api.free()
 		return null
@@ -129,7 +130,7 @@ func _listen() -> bool:
 	if given:
 		_token = given.to_utf8_buffer()
 	else:
-		var made: String = Crypto.new().generate_random_bytes(TOKEN_BYTES).hex_encode()
+		var made: String = _crypto.generate_random_bytes(TOKEN_BYTES).hex_encode()
 		_token = made.to_ascii_buffer()
 		print("SpaceTime: API token: " + made)
 	return true
@@ -154,11 +155,13 @@ func _serve(connection: HttpConnection) -> void:
 	if request.path == "/health" and request.method == "GET":
 		_health(connection)
 		return
-	if not _has_token(request):
+	# A connection that sends the same head again has the same request.
+	if not request.has_token and not _has_token(request):
 		connection.fail(
 			401, "send the header Authorization: Bearer <token>", {}, "WWW-Authenticate: Bearer\r\n"
 		)
 		return
+	request.has_token = true
 	connection.is_known = true
 	if request.path not in _routes:
 		connection.fail(404, "no such endpoint: %s" % request.path.left(200))
@@ -184,7 +187,7 @@ func _has_token(request: HttpRequest) -> bool:
 	var given: String = request.headers.get("authorization", "")
 	if given.left(7).to_lower() != "bearer ":
 		return false
-	return Crypto.new().constant_time_compare(_token, given.substr(7).to_utf8_buffer())
+	return _crypto.constant_time_compare(_token, given.substr(7).to_utf8_buffer())
 
 
 func _is_too_fast() -> bool:

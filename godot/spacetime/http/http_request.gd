@@ -10,20 +10,32 @@ var query: Dictionary[String, String] = {}
 var headers: Dictionary[String, String] = {}
 var body: PackedByteArray = []
 var keeps_alive: bool = true
+## Whether it is known to carry the token.
+var has_token: bool = false
 ## What is wrong with the body as JSON, or "".
 var problem: String = ""
 
 
 ## The body as a JSON object, {} if it is empty; sets `problem`.
 func json() -> Dictionary:
+	var read: Variant = json_value()
+	if read is Dictionary:
+		return read
+	problem = problem if problem else "the body must be a JSON object"
+	return {}
+
+
+## The body as JSON, {} if it is empty; sets `problem`.
+func json_value() -> Variant:
 	problem = ""
 	if body.is_empty():
 		return {}
+	var text: String = body.get_string_from_utf8()
 	var parser: JSON = JSON.new()
-	if parser.parse(body.get_string_from_utf8()) != OK:
+	if text.to_utf8_buffer() != body:
+		problem = "the body is not UTF-8"
+	elif parser.parse(text) != OK:
 		problem = "the body is not JSON: %s" % parser.get_error_message()
-	elif not parser.data is Dictionary:
-		problem = "the body must be a JSON object"
 	else:
 		return parser.data
-	return {}
+	return null

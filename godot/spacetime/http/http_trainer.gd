@@ -10,6 +10,7 @@ const REST_USEC: int = 10
 const REST_SHARE: int = 8
 const LONG_REST_USEC: int = 1000
 const FIRST_MESSAGES: int = 2
+const LARGEST_SEED: int = (1 << 53) - 1
 
 var _api: HttpApi
 ## The request whose command is being executed.
@@ -136,14 +137,25 @@ func _execute(request: HttpRequest) -> RLAddon.Trainer.Command:
 	if request.method == "GET":
 		_tell(request.path)
 		return Command.HANDLED
-	var said: Dictionary = request.json()
-	_wrong = request.problem
+	var said: Dictionary = {}
+	if request.path == "/rl/action":
+		said["action"] = request.json_value()
+	else:
+		said = request.json()
+	_is_compact = _flag(said, "compact")
+	_is_for_all = _flag(said, "all")
+	_wrong = request.problem if request.problem else _wrong
 	if _wrong:
 		return Command.NONE
-	_is_compact = said.get("compact") is bool and said["compact"]
-	if request.path == "/rl/reset":
-		return _reset(said)
-	return _step_by(said if request.path == "/rl/step" else {"action": said})
+	return _reset(said) if request.path == "/rl/reset" else _step_by(said)
+
+
+func _flag(said: Dictionary, key: String) -> bool:
+	var value: Variant = said.get(key, false)
+	if value is bool:
+		return value
+	_wrong = "%s: expected true or false" % key
+	return false
 
 
 func _tell(path: String) -> void:
@@ -162,8 +174,12 @@ func _reset(said: Dictionary) -> RLAddon.Trainer.Command:
 	var values: Variant = said.get("parameters", [])
 	if values is Dictionary:
 		values = registry.agents.map(func(_agent: Variant) -> Dictionary: return values.duplicate())
-	_is_for_all = said.get("all") is bool and said["all"] or registry.agents.size() > 1
-	return _handle({"type": "reset", "seed": said.get("seed"), "parameters": values})
+	_is_for_all = _is_for_all or registry.agents.size() > 1
+	var game_seed: Variant = said.get("seed")
+	if _is_whole(game_seed) and absf(game_seed) > LARGEST_SEED:
+		_wrong = "seed: expected at most %d, because larger numbers lose digits" % LARGEST_SEED
+		return Command.NONE
+	return _handle({"type": "reset", "seed": game_seed, "parameters": values})
 
 
 func _step_by(said: Dictionary) -> RLAddon.Trainer.Command:

@@ -18,8 +18,7 @@ func _enter_tree() -> void:
 		HttpApi.start(get_tree())
 		return
 	_api = HttpApi.start(get_tree())
-	var is_watched: bool = DisplayServer.get_name() != "headless"
-	if _api and is_watched and control_mode == ControlModes.TRAINING:
+	if _api and not FeatureScene.is_headless() and control_mode == ControlModes.TRAINING:
 		control_mode = ControlModes.HUMAN
 
 

@@ -27,6 +27,7 @@ var _boxes: Array[Node] = []
 
 
 func _ready() -> void:
+	set_process(not FeatureScene.is_headless())
 	controller.arena = self
 	controller.init(rig)
 	rig.hit.connect(_on_hit)

@@ -28,6 +28,7 @@ var _scene: FeatureScene
 @onready var _label: Label = $Panel/Rows/Numbers
 @onready var _vignette: ProgressBar = $Panel/Rows/Vignette
 @onready var _arrow: Polygon2D = $Compass/Arrow
+@onready var _help: Label = $Help
 
 
 func _ready() -> void:
@@ -37,6 +38,7 @@ func _ready() -> void:
 func _process(delta: float) -> void:
 	if _arena.controller.heuristic == "human" and view == View.BEHIND:
 		_set_view(View.EYES)
+	_help.visible = _arena.controller.heuristic == "human"
 	_move_camera(delta)
 	_show_numbers()
 

@@ -20,7 +20,7 @@ const COURSE: Script = preload("res://rl_training/vr_locomotion_controller.gd")
 func _ready() -> void:
 	super()
 	var arenas: Array[Node] = find_children("*", "LocomotionArena", false, false)
-	if DisplayServer.get_name() == "headless":
+	if is_headless():
 		_view.queue_free()
 	else:
 		_view.show_arena(arenas[0] as LocomotionArena, self)

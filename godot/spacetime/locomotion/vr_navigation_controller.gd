@@ -8,6 +8,21 @@ extends RigController
 ## or standing still would be the best policy.
 
 const RAYS: int = 16
+## What the observation consists of, and how many numbers each part has.
+const PARTS: Dictionary[String, int] = {
+	"camera_position": 3,
+	"camera_rotation": 4,
+	"camera_velocity": 3,
+	"camera_angular_velocity": 3,
+	"ray_sensors": RAYS,
+	"left_controller_position": 3,
+	"left_controller_velocity": 3,
+	"right_controller_position": 3,
+	"right_controller_velocity": 3,
+	"goal_position": 3,
+	"goal_distance": 1,
+	"goal_direction": 3,
+}
 const RAY_M: float = 5.0
 const RAY_HEIGHT_M: float = 1.0
 const MOVES: Array[Vector2] = [Vector2.DOWN, Vector2.UP, Vector2.LEFT, Vector2.RIGHT]
@@ -82,17 +97,20 @@ func note_event(event: StringName) -> void:
 
 
 func get_obs() -> Dictionary:
-	var seen: Array = []
-	for part: Variant in _observe().values():
-		if part is Array:
-			seen.append_array(part)
-		elif part is float:
-			seen.append(part)
-	return {"obs": seen}
+	return {"obs": _observe()}
 
 
 func get_named_obs() -> Dictionary:
-	return _observe()
+	var seen: Array = _observe()
+	var named: Dictionary = {}
+	var at: int = 0
+	for part: String in PARTS:
+		var size: int = PARTS[part]
+		named[part] = seen[at] if size == 1 else seen.slice(at, at + size)
+		at += size
+	named["collision"] = has_collided
+	named["fell"] = rig.position.y < LocomotionArena.FALLEN_BELOW_M
+	return named
 
 
 func get_action_space() -> Dictionary:
@@ -140,50 +158,38 @@ func _choose(choice: int, turn_deg: float, distance_m: float) -> void:
 		rig.snap_turn(deg_to_rad(turn_deg if choice == 4 else -turn_deg))
 
 
-func _observe() -> Dictionary:
+func _observe() -> Array:
 	rig.pose()
 	var yaw: float = rig.head_yaw()
 	var head: Vector3 = rig.position + rig.camera.position
 	var facing: Quaternion = rig.quaternion * rig.camera.quaternion
+	var speed: Vector3 = rig.velocity
+	var seen: Array = [head.x, head.y, head.z, facing.x, facing.y, facing.z, facing.w]
+	seen.append_array([speed.x, speed.y, speed.z, 0.0, rig.turn_rate, 0.0])
+	_look(yaw, seen)
+	var swing: float = rig.swing_mps()
+	var left: Vector3 = rig.left_hand.position
+	var right: Vector3 = rig.right_hand.position
 	var goal: Vector3 = arena.to_goal().rotated(Vector3.UP, -yaw)
 	var distance: float = goal.length()
 	var way: Vector3 = goal / distance if distance > 0.0 else Vector3.ZERO
-	var swing: float = rig.swing_mps()
-	return {
-		"camera_position": [head.x, head.y, head.z],
-		"camera_rotation": [facing.x, facing.y, facing.z, facing.w],
-		"camera_velocity": [rig.velocity.x, rig.velocity.y, rig.velocity.z],
-		"camera_angular_velocity": [0.0, rig.turn_rate, 0.0],
-		"ray_sensors": _look(yaw),
-		"left_controller_position": _numbers(rig.left_hand.position),
-		"left_controller_velocity": [0.0, 0.0, -swing],
-		"right_controller_position": _numbers(rig.right_hand.position),
-		"right_controller_velocity": [0.0, 0.0, swing],
-		"goal_position": [goal.x, goal.y, goal.z],
-		"goal_distance": distance,
-		"goal_direction": [way.x, way.y, way.z],
-		"collision": has_collided,
-		"fell": rig.position.y < LocomotionArena.FALLEN_BELOW_M,
-	}
+	seen.append_array([left.x, left.y, left.z, 0.0, 0.0, -swing])
+	seen.append_array([right.x, right.y, right.z, 0.0, 0.0, swing])
+	seen.append_array([goal.x, goal.y, goal.z, distance, way.x, way.y, way.z])
+	return seen
 
 
 ## The distance to what stands around, from straight ahead on to the left.
-func _look(yaw: float) -> Array:
+func _look(yaw: float, seen: Array) -> void:
 	var from: Vector3 = rig.global_position + Vector3(0.0, RAY_HEIGHT_M, 0.0)
 	var space: PhysicsDirectSpaceState3D = rig.get_world_3d().direct_space_state
-	var found: Array = []
 	for i: int in RAYS:
 		var angle: float = yaw + TAU * i / RAYS
 		var query: PhysicsRayQueryParameters3D = _rays[i]
 		query.from = from
 		query.to = from + Vector3(-sin(angle), 0.0, -cos(angle)) * RAY_M
 		var hit: Dictionary = space.intersect_ray(query)
-		found.append(from.distance_to(hit["position"]) if hit else RAY_M)
-	return found
-
-
-static func _numbers(from: Vector3) -> Array:
-	return [from.x, from.y, from.z]
+		seen.append(from.distance_to(hit["position"]) if hit else RAY_M)
 
 
 func _read_continuous(said: Dictionary) -> Variant:

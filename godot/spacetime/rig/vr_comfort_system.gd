@@ -49,10 +49,12 @@ static func score(turn_share: float, speed_share: float, roll: float) -> float:
 	return comfort
 
 
+func _ready() -> void:
+	set_process(_vignette and not FeatureScene.is_headless())
+
+
 ## Draw the vignette for a person who looks through the rig's eyes.
 func _process(_delta: float) -> void:
-	if not _vignette:
-		return
 	var camera: Camera3D = _vignette.get_parent()
 	_vignette.visible = camera.current and vignette_intensity > 0.0
 	if _vignette.visible:

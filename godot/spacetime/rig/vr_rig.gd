@@ -59,6 +59,15 @@ var _free_ticks: int = FREE_TICKS
 @onready var comfort: VRComfortSystem = $VRComfortSystem
 
 
+func _ready() -> void:
+	# Nothing collides with a rig. As a moving body it would make Jolt wake its threads in every
+	# tick, which takes longer than all else; its own movement is the same to the bit.
+	PhysicsServer3D.body_set_mode(get_rid(), PhysicsServer3D.BODY_MODE_STATIC)
+	if FeatureScene.is_headless():
+		for mesh: Node in find_children("*", "MeshInstance3D", true, false):
+			mesh.queue_free()
+
+
 ## Whether a headset tracks head and hands.
 static func has_headset() -> bool:
 	var interface: XRInterface = XRServer.primary_interface

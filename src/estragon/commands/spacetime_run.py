@@ -1,9 +1,11 @@
 """`estragon spacetime run`: a SpaceTime scene with its HTTP API, until Ctrl-C."""
 
 import dataclasses
+from pathlib import Path
 from typing import Annotated
 
-from estragon.spacetime.config import PORT, SCENE
+from estragon.spacetime.config import PORT, SCENE, RLConfig
+from estragon.support.errors import UserError
 from estragon.support.options import check_span, optional
 
 
@@ -21,12 +23,31 @@ class SpacetimeRunCommand:
     """Port of the API; 0: any free port."""
     window: bool = False
     """Show the game in a window, where people can play it."""
+    task: Annotated[str | None, optional("NAME")] = None
+    """Task of vr_locomotion_test: goals, obstacles, maze or course."""
+    model: Annotated[Path | None, optional("FILE")] = None
+    """ONNX file of a trained policy that plays, without Python."""
+    config: Annotated[Path | None, optional("FILE")] = None
+    """Configuration of its training: kind and limits of the actions, distances, task."""
     seconds: Annotated[float | None, optional("SECONDS")] = None
     """Stop after this time; by default only Ctrl-C stops the game."""
 
     def run(self) -> int:
         """Serve."""
         check_span("--port", self.port, 0, 65_535)
+        if self.model is not None and not self.model.is_file():
+            raise UserError(f"--model {self.model}: no such file")
         from estragon.spacetime.serve import serve
 
-        return serve(self.scene, self.port, window=self.window, seconds=self.seconds)
+        parameters = RLConfig.from_json(self.config).constant_parameters() if self.config else {}
+        if self.task is not None:
+            parameters["task"] = self.task
+
+        return serve(
+            self.scene,
+            self.port,
+            window=self.window,
+            seconds=self.seconds,
+            parameters=parameters,
+            model=self.model,
+        )

@@ -269,6 +269,12 @@ class RLConfig:
             lessons.append(lesson)
         return {"parameters": common, "curriculum": lessons}
 
+    def constant_parameters(self) -> dict[str, Any]:
+        """Those that are the same in every episode, for a game without a trainer."""
+        drawn = self.parameters(full_range=True)["parameters"]
+        same = {name: value for name, value in drawn.items() if not isinstance(value, dict)}
+        return same | {"actions": self.actions.type, "task": self.environment.tasks[0]}
+
     def _distances(self, farthest: float) -> dict[str, float]:
         """Stages with goals nearer than the usual ones begin at half their range."""
         nearest = self.environment.min_goal_distance

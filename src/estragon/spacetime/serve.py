@@ -37,8 +37,12 @@ def running_scene(
     window: bool = False,
     token: str | None = None,
     parameters: Mapping[str, object] | None = None,
+    model: Path | None = None,
 ) -> Iterator[RunningScene]:
-    """Start a game with these values of its parameters, and stop it at the end of the block."""
+    """Start a game with these values of its parameters, and stop it at the end of the block.
+
+    `model` is the ONNX file of a policy that plays until a client takes control.
+    """
     project = ready_project(paths.godot_project(), scene)
     port = free_port(port)
     token = secrets.token_urlsafe(32) if token is None else token
@@ -53,6 +57,8 @@ def running_scene(
             words += ["--fixed-fps", str(TICKS_PER_SECOND)]
         words += [scene, "--http-api", f"--http-port={port}"]
         words += [f"--parameter.{name}={value}" for name, value in (parameters or {}).items()]
+        if model is not None:
+            words.append(f"--onnx_model_path={model.absolute()}")
         process = opened.enter_context(
             GodotProcess(words, folder=folder, env=env | {"API_TOKEN": token}, name="game")
         )
@@ -70,11 +76,21 @@ def wait_until_loaded(client: GodotAPIClient, timeout_sec: float = START_SEC) ->
         time.sleep(POLL_SEC)
 
 
-def serve(scene: str, port: int, *, window: bool, seconds: float | None) -> int:
+def serve(
+    scene: str,
+    port: int,
+    *,
+    window: bool,
+    seconds: float | None,
+    parameters: Mapping[str, object] | None = None,
+    model: Path | None = None,
+) -> int:
     """Run a scene until Ctrl-C, or for so long; 1 if the game ends by itself."""
     given = os.environ.get("API_TOKEN")
     token = given or secrets.token_urlsafe(32)
-    with running_scene(scene, port, window=window, token=token) as (client, process):
+    with running_scene(
+        scene, port, window=window, token=token, parameters=parameters, model=model
+    ) as (client, process):
         print(f"http://{HOST}:{client.port} serves {scene}; Ctrl-C stops it", flush=True)
         if not given:
             print(f"API_TOKEN={token}", flush=True)

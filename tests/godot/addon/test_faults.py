@@ -34,7 +34,7 @@ def lines_of_the_end(peer: Peer, status: int = 1) -> list[str]:
         (b"{", "invalid JSON"),
         (b'{"type":"dance"}', 'type "dance"'),
         (b'{"type":"call"}', "invalid call"),
-        (b'{"type":"reset","seed":"x"}', "invalid seed in reset, expected a number: x"),
+        (b'{"type":"reset","seed":"x"}', "invalid seed in reset, expected an integer: x"),
         (b'{"type":"reset","x":' + b"[" * 40 + b"]" * 40 + b"}", "more than 32 deep"),
         (b'{"type":' + b"[" * 100_000, "invalid JSON"),
     ],

@@ -25,12 +25,13 @@ static func frame_of(message: Dictionary) -> PackedByteArray:
 	return frame
 
 
-## JSON that every reader takes: what is no number in it is 0.
+## JSON that every reader takes: what is no number in it is 0, and there are no control characters,
+## which Godot leaves as they are.
 static func text_of(value: Variant) -> String:
 	var text: String = JSON.stringify(value, "", false)
 	if text.contains(INFINITE):
 		text = JSON.stringify(RLAddon.Finite.cleaned(value), "", false)
-	return text
+	return text.strip_escapes()
 
 
 ## Who plays, and what they see and do.

@@ -134,8 +134,8 @@ func _handle(message: Dictionary) -> RLAddon.Trainer.Command:
 
 
 func _read_reset(game_seed: Variant, parameters: Variant) -> RLAddon.Trainer.Command:
-	if game_seed != null and typeof(game_seed) not in [TYPE_INT, TYPE_FLOAT]:
-		_fail("invalid seed in reset, expected a number: %s" % game_seed)
+	if game_seed != null and not _is_whole(game_seed):
+		_fail("invalid seed in reset, expected an integer: %s" % str(game_seed).left(80))
 		return Command.NONE
 	if not parameters is Array or parameters.size() not in [0, registry.agents.size()]:
 		_fail("invalid parameters: expected a list for %d agents" % registry.agents.size())
@@ -214,6 +214,12 @@ func _call(method: Variant) -> void:
 func _fail(reason: String) -> void:
 	_socket.close()
 	_socket.closed = reason
+
+
+static func _is_whole(value: Variant) -> bool:
+	if typeof(value) not in [TYPE_INT, TYPE_FLOAT]:
+		return false
+	return absf(value) < 2.0 ** 63 and floorf(value) == value
 
 
 static func _id_of(agent: RLAddon.Agent) -> int:

@@ -134,6 +134,8 @@ class TrainingConfig:
     eval_freq: int = 50_000
     """Steps between evaluations, which keep the best model; 0: none."""
     eval_episodes: int = 20
+    stop_at_success: float = 0.0
+    """Stop when an evaluation has this share of successes; 0: train all steps."""
     num_workers: int = 1
     """Games, each with its share of `environment.num_environments`."""
     use_curriculum: bool = False
@@ -313,6 +315,7 @@ LIMITS: tuple[tuple[str, float, float | None], ...] = (
     ("training.save_freq", 1, None),
     ("training.eval_freq", 0, None),
     ("training.eval_episodes", 1, None),
+    ("training.stop_at_success", 0, 1),
     ("training.num_workers", 1, 64),
     ("training.scene_reload_freq", 0, None),
     ("training.seed", 0, 2**31 - 1),

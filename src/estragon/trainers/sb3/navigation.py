@@ -75,14 +75,21 @@ class Navigation:
         )
         return train_sb3(settings, additions=additions)
 
-    def evaluate(self, model: Path, episodes: int) -> Episodes:
-        """Let a model play held-out episodes over the full range, deterministically."""
-        source = ModelFile(resolve(model))
+    def evaluate(
+        self, model: Path | None, episodes: int, *, deterministic: bool = True
+    ) -> Episodes:
+        """Let a model, or random actions, play held-out episodes over the full range."""
+        source = None if model is None else ModelFile(resolve(model))
         settings = dataclasses.replace(self._settings(), inference=True, normalize=False)
         with contextlib.closing(self._open_held_out()) as games:
-            learner = Sb3Adapter.resumed(settings, source, games)
             games.seed(self._held_out_seed)
-            return play_episodes(learner.model, frozen(learner), episodes)
+            if source is None:
+                games.action_space.seed(self._held_out_seed)
+                return play_episodes(None, games, episodes)
+            learner = Sb3Adapter.resumed(settings, source, games)
+            return play_episodes(
+                learner.model, frozen(learner), episodes, deterministic=deterministic
+            )
 
     @property
     def _held_out_seed(self) -> int:
@@ -137,6 +144,7 @@ class Navigation:
                     every=training.eval_freq,
                     episodes=training.eval_episodes,
                     seed=self._held_out_seed,
+                    enough=training.stop_at_success,
                 )
             )
         if training.scene_reload_freq:

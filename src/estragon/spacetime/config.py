@@ -46,6 +46,8 @@ class PPOConfig:
     ent_coef: float = 0.0
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
+    lstm_hidden_size: int = 256
+    """Hidden units of the memory of MlpLstmPolicy."""
 
 
 @dataclasses.dataclass
@@ -300,6 +302,7 @@ LIMITS: tuple[tuple[str, float, float | None], ...] = (
     ("ppo.ent_coef", 0, None),
     ("ppo.vf_coef", 0, None),
     ("ppo.max_grad_norm", 0, None),
+    ("ppo.lstm_hidden_size", 1, None),
     ("actions.max_movement_speed", 0.1, 10),
     ("actions.max_rotation_speed", 1, 720),
     ("actions.action_smoothing", 0, 0.99),

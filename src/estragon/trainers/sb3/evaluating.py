@@ -49,13 +49,16 @@ def play_episodes(
     return found
 
 
-def play_model(settings: Sb3Settings, path: Path, episodes: int) -> Episodes:
+def play_model(
+    settings: Sb3Settings, path: Path, episodes: int, *, deterministic: bool = True
+) -> Episodes:
     """Start the games of the settings, and let a model play in them."""
     source = ModelFile(path, settings.algo, trust=settings.trust)
     use_one_thread()
     with contextlib.closing(open_games(settings, None)) as games:
         learner = Sb3Adapter.resumed(settings, source, games)
-        return play_episodes(learner.model, frozen(learner), episodes)
+        env = frozen(learner)
+        return play_episodes(learner.model, env, episodes, deterministic=deterministic)
 
 
 def frozen(learner: Sb3Adapter) -> VecEnv:

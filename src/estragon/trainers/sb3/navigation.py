@@ -100,6 +100,9 @@ class Navigation:
         config.check()
         network, environment, training = config.network, config.environment, config.training
         has_memory = network.policy == "MlpLstmPolicy"
+        hyperparameters = dataclasses.asdict(config.ppo)
+        if not has_memory:
+            del hyperparameters["lstm_hidden_size"]
         return Sb3Settings(
             env_path=str(paths.godot_project()) if self.launch else None,
             scene=environment.scene_path if self.launch else None,
@@ -122,7 +125,7 @@ class Navigation:
             seed=training.seed,
             save_checkpoint_frequency=training.save_freq,
             normalize=config.observations.normalize,
-            hyperparameters=Sb3Hyperparameters(**dataclasses.asdict(config.ppo)),
+            hyperparameters=Sb3Hyperparameters(**hyperparameters),
         )
 
     def _wrap(self, games: VecEnv) -> VecEnv:

@@ -135,7 +135,7 @@ def test_stop_at_a_share_of_successes(
     games = DummyVecEnv([lambda: gymnasium.make("CartPole-v1")])
     model = PPO("MlpPolicy", games, n_steps=16, batch_size=16, n_epochs=1)
     learner: Any = SimpleNamespace(
-        model=model, is_resumed=False, write=lambda path, **_: path.touch()
+        model=model, is_resumed=False, games=games, write=lambda path, **_: path.touch()
     )
     shares = iter([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
 
@@ -149,7 +149,7 @@ def test_stop_at_a_share_of_successes(
     path = tmp_path / "best.zip"
     model.learn(
         160,
-        EvaluationCallback(learner, lambda: None, path, every=16, episodes=2, seed=0, enough=0.9),
+        EvaluationCallback(learner, learner.games, path, every=16, episodes=2, seed=0, enough=0.9),
     )
     assert model.num_timesteps == 49
     assert "stopping: 100% of these episodes are successes" in capsys.readouterr().out

@@ -62,6 +62,7 @@ def test_train_resume_and_evaluate(
     said = capsys.readouterr()
     assert f"best_models and logs are in {out}" in said.err
     assert "evaluation at 256 steps: 4 episodes" in said.out
+    assert f"evaluate the best model with --eval {best}" in said.err
 
     assert main([*words, "--resume", str(out / "checkpoints" / names[0])]) == 0
     said = capsys.readouterr()

@@ -47,6 +47,10 @@ class Navigation:
         """The real folder of `training.output_dir`."""
         return resolve(self.config.training.output_dir)
 
+    @property
+    def _best_path(self) -> Path:
+        return self.output / "best_models" / "best_model.zip"
+
     def train(self, resume: Path | None = None, onnx: Path | None = None) -> int:
         """Train; 0 finished or asked to stop, 1 failed, 130 interrupted.
 
@@ -73,7 +77,10 @@ class Navigation:
                 self.output / "checkpoints" / f"vr_nav_model_{steps}_steps.zip"
             ),
         )
-        return train_sb3(settings, additions=additions)
+        code = train_sb3(settings, additions=additions)
+        if self._best_path.exists():
+            note(f"evaluate the best model with --eval {self._best_path}")
+        return code
 
     def evaluate(
         self, model: Path | None, episodes: int, *, deterministic: bool = True
@@ -143,7 +150,7 @@ class Navigation:
                 EvaluationCallback(
                     learner,
                     self._open_held_out if self.launch else None,
-                    self.output / "best_models" / "best_model.zip",
+                    self._best_path,
                     every=training.eval_freq,
                     episodes=training.eval_episodes,
                     seed=self._held_out_seed,

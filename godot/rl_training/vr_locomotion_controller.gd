@@ -8,8 +8,14 @@ extends RigController
 ## the best policy. Directions are seen in the rig's frame.
 
 const SURVIVAL_BONUS: float = 0.1
+## A fall off the floor is as bad as arriving too late.
 const WEIGHTS: Dictionary[StringName, float] = {
-	&"waypoint": 1.0, &"goal": 1.0, &"vignette": -0.5, &"collision": -1.0, &"timeout": -5.0
+	&"waypoint": 1.0,
+	&"goal": 1.0,
+	&"vignette": -0.5,
+	&"collision": -1.0,
+	&"timeout": -5.0,
+	&"fell": -5.0,
 }
 const SPEED_MPS: float = 3.0
 ## From a standstill to full speed at once takes long enough to bring the vignette on.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import re
 import signal
@@ -14,14 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estragon.spacetime.config import CurriculumStage, RLConfig
+from estragon.spacetime.config import SCENE, CurriculumStage, RLConfig
+from estragon.support import paths
 from estragon.trainers.metrics import Episodes
 from tests.prove import Recorder, run_folder
 
 SEEDS = (0, 1, 2)
 MINUTES = 15
-EPISODES = 200
-MIDDLE_MAZE = 5
+MAZES = "5 × 5 cells, discrete actions, 128 mazes"
+COURSE_STEPS = 400_000
+FRESH_SEED = 1_000
+"""Added to a training's seed for the episodes that judge its result."""
 pytestmark = [pytest.mark.prove, pytest.mark.filterwarnings("ignore")]
 
 
@@ -38,8 +42,8 @@ class Trained:
         return int(re.findall(r"iteration \d+: ([\d,]+) steps", self.said)[-1].replace(",", ""))
 
     @property
-    def best(self) -> Path:
-        return self.folder / "best_models" / "best_model.zip"
+    def model(self) -> Path:
+        return self.folder / "logs" / "PPO_1" / "model.zip"
 
     def reached(self, success: float) -> int | None:
         """Steps until an evaluation had this share of successes."""
@@ -51,15 +55,18 @@ class Trained:
         return None
 
 
-def train(name: str, config: RLConfig, minutes: float | None = None) -> Trained:
-    """Train in a process of its own, for so long or to the end; once."""
+def train(name: str, config: RLConfig, minutes: float = MINUTES) -> Trained:
+    """Train in a process of its own, for so long at most; once."""
     folder = run_folder(f"spacetime-{name}")
+    folder.mkdir(parents=True, exist_ok=True)
+    config.to_json(folder / "config.json")
+    words = ["train", "spacetime", "--config", str(folder / "config.json")]
+    return run_once([*words, "--output", str(folder)], folder, minutes)
+
+
+def run_once(words: list[str], folder: Path, minutes: float = MINUTES) -> Trained:
     log = folder / "said.txt"
     if not log.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        config.to_json(folder / "config.json")
-        words = ["train", "spacetime", "--config", str(folder / "config.json")]
-        words += ["--output", str(folder)]
         start = time.monotonic()
         with subprocess.Popen(
             [sys.executable, "-m", "estragon", *words],
@@ -68,7 +75,7 @@ def train(name: str, config: RLConfig, minutes: float | None = None) -> Trained:
             text=True,
         ) as process:
             try:
-                said, _ = process.communicate(timeout=None if minutes is None else 60 * minutes)
+                said, _ = process.communicate(timeout=60 * minutes)
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGINT)
                 said, _ = process.communicate(timeout=600)
@@ -78,25 +85,41 @@ def train(name: str, config: RLConfig, minutes: float | None = None) -> Trained:
     return Trained(folder, said, float(seconds))
 
 
-def evaluate(model: Path, config: RLConfig, episodes: int = EPISODES) -> Episodes:
+def evaluate(
+    model: Path | None, config: RLConfig, episodes: int, *, deterministic: bool = True
+) -> Episodes:
+    """Play episodes that neither trained the model nor chose it as the best one."""
     from estragon.trainers.sb3.navigation import Navigation
 
-    return Navigation(config).evaluate(model, episodes)
+    fresh = RLConfig.from_dict(config.to_dict())
+    fresh.training.seed += FRESH_SEED
+    return Navigation(fresh).evaluate(model, episodes, deterministic=deterministic)
 
 
 def mean(found: Episodes, key: str) -> float:
     return float(np.mean(found.custom[key]))
 
 
+def share(found: Episodes) -> str:
+    """The share of successes, with its 95% interval (Wilson)."""
+    n, z = len(found), 1.96
+    p = mean(found, "success")
+    middle, half = p + z * z / 2 / n, z * math.sqrt(p * (1 - p) / n + z * z / 4 / n / n)
+    low, high = ((middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
+    return f"{p:.1%} ({low:.0%} to {high:.0%})"
+
+
 def usual(seed: int, **training: Any) -> RLConfig:
+    """The seed's rewards; network and batches as one core trains them fastest."""
     config = RLConfig()
-    config.environment.num_environments = 16
+    config.network.net_arch = [64, 64]
+    config.ppo.n_steps, config.ppo.batch_size, config.ppo.learning_rate = 32, 256, 1e-3
+    config.environment.num_environments = 64
     config.environment.max_episode_steps = 400
-    config.ppo.n_steps = 128
-    config.training.seed = seed
-    config.training.total_timesteps = 50_000_000
-    for name, value in training.items():
-        setattr(config.training, name, value)
+    config.training = dataclasses.replace(
+        config.training, seed=seed, total_timesteps=40_000, eval_freq=0
+    )
+    config.training = dataclasses.replace(config.training, **training)
     return config
 
 
@@ -109,40 +132,80 @@ def easy(config: RLConfig) -> RLConfig:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_held_out_goals(seed: int, record_result: Recorder) -> None:
     config = usual(seed)
-    run = train(f"goals-{seed}", config, MINUTES)
-    full, near = evaluate(run.best, config), evaluate(run.best, easy(config))
-    shares = mean(full, "success"), mean(near, "success")
-    held = shares[0] >= 0.8 and shares[1] >= 0.95
+    run = train(f"usual-{seed}", config)
+    full, near = evaluate(run.model, config, 128), evaluate(run.model, easy(config), 192)
+    held = mean(full, "success") >= 0.8 and mean(near, "success") >= 0.95
     record_result(
         f"SpaceTime: held-out goals, seed {seed}",
-        f"{MINUTES} minutes, {run.steps:,} steps: reaches {shares[0]:.1%} of goals 10 to 30 m away "
-        f"(wanted: 80%), {shares[1]:.1%} of goals 5 to 10 m away (wanted: 95%), comfort "
-        f"{mean(full, 'comfort_mean'):.2f}, {len(full)} episodes each",
+        f"{run.steps:,} steps in {run.seconds / 60:.1f} minutes (limit: {MINUTES}): reaches "
+        f"{share(full)} of {len(full)} goals 10 to 30 m away (wanted: 80%), {share(near)} of "
+        f"{len(near)} goals 5 to 10 m away (wanted: 95%), comfort {mean(full, 'comfort_mean'):.2f}",
         held=held,
     )
     assert held
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_course(seed: int, record_result: Recorder) -> None:
+    from estragon.trainers.sb3.evaluating import play_model
+    from estragon.trainers.sb3.settings import Sb3Settings
+
+    folder = run_folder(f"spacetime-course-{seed}")
+    folder.mkdir(parents=True, exist_ok=True)
+    words = ["train", "scene", "--num_envs", "64", "--timesteps", str(COURSE_STEPS)]
+    words += ["--seed", str(seed), "--output", str(folder), "--experiment_name", "course"]
+    run = run_once(words, folder)
+    settings = Sb3Settings(
+        env_path=str(paths.godot_project()),
+        scene=SCENE,
+        arguments={"parameter.rigs": 64, "parameter.task": "course"},
+        seed=1_000_000_007 + seed,
+        inference=True,
+    )
+    model = folder / "models" / "course_final.zip"
+    found, sampled = (
+        play_model(settings, model, 128, deterministic=deterministic)
+        for deterministic in (True, False)
+    )
+    record_result(
+        f"SpaceTime: course, seed {seed}",
+        f"{run.steps:,} steps in {run.seconds / 60:.1f} minutes (limit: {MINUTES}): {share(found)} "
+        f"of {len(found)} unseen courses within 60 s without vignette and collision (aim: 90%); "
+        f"arrives in {mean(found, 'goal_reached'):.0%}, {mean(found, 'vignettes'):.2f} vignettes, "
+        f"{mean(found, 'collisions'):.2f} collisions, {mean(found, 'time_sec'):.0f} s; "
+        f"with sampled actions {share(sampled)}",
+        held=mean(found, "success") >= 0.9,
+    )
+
+
 def test_a_curriculum_needs_fewer_steps(record_result: Recorder) -> None:
+    """Without rewards on the way, a beginner hardly ever finds a goal that is 10 m away."""
     needed: dict[str, list[int | None]] = {"with": [], "without": []}
+    limit = 200_000
     for seed in SEEDS:
-        plain = usual(seed, total_timesteps=600_000, eval_freq=20_000, eval_episodes=48)
+        plain = usual(seed, total_timesteps=limit, eval_freq=20_000, eval_episodes=64)
+        plain.training.stop_at_success = 0.8
+        for term in ("progress", "smooth_movement", "comfort_bonus"):
+            setattr(plain.rewards, term, 0.0)
         staged = RLConfig.from_dict(plain.to_dict())
         staged.training.use_curriculum = True
         staged.training.curriculum_stages = [
-            CurriculumStage("easy", 10.0, 100_000),
-            CurriculumStage("medium", 20.0, 200_000),
-            CurriculumStage("hard", 30.0, 300_000),
+            CurriculumStage("beside", 3.0, 40_000),
+            CurriculumStage("near", 6.0, 40_000),
+            CurriculumStage("easy", 10.0, 40_000),
+            CurriculumStage("hard", 30.0, 80_000),
         ]
-        needed["without"].append(train(f"plain-{seed}", plain).reached(0.8))
         needed["with"].append(train(f"staged-{seed}", staged).reached(0.8))
-    counts = {name: [each or 600_000 for each in found] for name, found in needed.items()}
+        needed["without"].append(train(f"plain-{seed}", plain).reached(0.8))
+    counts = {name: [each or limit for each in found] for name, found in needed.items()}
     fewer = sum(counts["with"]) < sum(counts["without"])
     record_result(
         "SpaceTime: steps with and without a curriculum",
-        "steps until 80% of goals 10 to 30 m away are reached, 3 seeds: "
+        "no rewards on the way; steps until 80% of 64 held-out goals 10 to 30 m away are reached, "
+        "3 seeds: "
         + "; ".join(
-            f"{name} a curriculum {', '.join(f'{n:,}' if n else 'not in 600,000' for n in found)}"
+            f"{name} a curriculum "
+            + ", ".join(f"{each:,}" if each else f"not in {limit:,}" for each in found)
             for name, found in needed.items()
         ),
         held=fewer,
@@ -153,43 +216,67 @@ def test_a_curriculum_needs_fewer_steps(record_result: Recorder) -> None:
 def test_comfort_optimized_is_more_comfortable(record_result: Recorder) -> None:
     told, better = [], []
     for seed in SEEDS:
-        plain = usual(seed, total_timesteps=1_000_000)
-        comfort = usual(seed, total_timesteps=1_000_000)
+        plain, comfort = usual(seed), usual(seed)
         preset = RLConfig.preset("comfort_optimized")
         comfort.rewards, comfort.actions = preset.rewards, preset.actions
         found = [
-            evaluate(train(f"{name}-{seed}", config).best, config)
+            evaluate(train(f"{name}-{seed}", config).model, config, 128)
             for name, config in (("usual", plain), ("comfort", comfort))
         ]
-        scores = [mean(each, "comfort_mean") for each in found]
+        scores = [np.array(each.custom["comfort_mean"]) for each in found]
+        gain = float(scores[1].mean() - scores[0].mean())
+        error = 1.96 * math.sqrt(sum(each.var() / len(each) for each in scores))
         times = [mean(each, "time_sec") for each in found]
-        shares = [mean(each, "success") for each in found]
-        better.append(scores[1] > scores[0])
+        better.append(gain > error)
         told.append(
-            f"comfort {scores[0]:.3f} → {scores[1]:.3f}, {times[0]:.1f} s → {times[1]:.1f} s, "
-            f"goals {shares[0]:.0%} → {shares[1]:.0%}"
+            f"comfort {scores[0].mean():.3f} → {scores[1].mean():.3f} (+{gain:.3f} ± {error:.3f}), "
+            f"{times[0]:.1f} s → {times[1]:.1f} s, "
+            f"goals {mean(found[0], 'success'):.0%} → {mean(found[1], 'success'):.0%}"
         )
     record_result(
         "SpaceTime: comfort_optimized",
-        f"usual rewards → comfort_optimized, 1,000,000 steps each, 3 seeds: {'; '.join(told)}",
+        f"usual rewards → comfort_optimized, {usual(0).training.total_timesteps:,} steps each, "
+        f"128 goals 10 to 30 m away, 3 seeds: {'; '.join(told)}",
         held=all(better),
     )
     assert all(better)
 
 
-def test_unseen_mazes(record_result: Recorder) -> None:
-    told = []
-    for name, policy in (("PPO", "MlpPolicy"), ("PPO with a memory", "MlpLstmPolicy")):
-        config = usual(0)
-        config.environment.tasks = ["maze"]
-        config.network.policy = policy  # type: ignore[assignment]
-        run = train(f"maze-{policy}", config, MINUTES)
-        share = mean(evaluate(run.best, config), "success")
-        told.append(f"{name} {share:.1%} after {run.steps:,} steps")
+def maze(seed: int, *, has_memory: bool) -> RLConfig:
+    """Discrete moves of 1 m and turns of 45°; bumping into a wall costs little."""
+    config = usual(seed, total_timesteps=500_000 if has_memory else 1_000_000)
+    config.environment.tasks = ["maze"]
+    config.actions.type = "discrete"
+    config.rewards.collision_penalty = -1.0
+    config.network.net_arch = [128, 128]
+    config.ppo.n_steps, config.ppo.batch_size, config.ppo.n_epochs = 128, 1024, 6
+    config.ppo.learning_rate, config.ppo.ent_coef = 5e-4, 0.01
+    if has_memory:
+        config.network.policy, config.network.net_arch = "MlpLstmPolicy", [64]
+        config.ppo.lstm_hidden_size, config.ppo.batch_size, config.ppo.n_epochs = 64, 2048, 4
+    return config
+
+
+def test_random_actions_in_mazes(record_result: Recorder) -> None:
+    found = evaluate(None, maze(0, has_memory=False), 128)
+    record_result("SpaceTime: unseen mazes, random actions", f"{MAZES}: {share(found)}")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", ["PPO", "PPO with a memory"])
+def test_unseen_mazes(name: str, seed: int, record_result: Recorder) -> None:
+    config = maze(seed, has_memory="memory" in name)
+    run = train(f"maze-{name.replace(' ', '-')}-{seed}", config)
+    found = {
+        deterministic: evaluate(run.model, config, 128, deterministic=deterministic)
+        for deterministic in (True, False)
+    }
+    best = max(mean(each, "success") for each in found.values())
     record_result(
-        "SpaceTime: unseen mazes",
-        f"{MIDDLE_MAZE} × {MIDDLE_MAZE} cells, {MINUTES} minutes each (aim: 70%): "
-        f"{'; '.join(told)}",
+        f"SpaceTime: unseen mazes, {name}, seed {seed}",
+        f"{MAZES}, {run.steps:,} steps in {run.seconds / 60:.1f} minutes (limit: {MINUTES}): "
+        f"{share(found[True])}, with sampled actions {share(found[False])} (aim: 70%)",
+        held=best >= 0.7,
     )
 
 

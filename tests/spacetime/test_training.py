@@ -6,9 +6,13 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
+from stable_baselines3 import PPO
 
 from estragon.cli import main
 from estragon.godot.http import free_port
@@ -58,6 +62,7 @@ def test_train_resume_and_evaluate(
     said = capsys.readouterr()
     assert f"best_models and logs are in {out}" in said.err
     assert "evaluation at 256 steps: 4 episodes" in said.out
+    assert f"evaluate the best model with --eval {best}" in said.err
 
     assert main([*words, "--resume", str(out / "checkpoints" / names[0])]) == 0
     said = capsys.readouterr()
@@ -118,6 +123,38 @@ def test_train_and_evaluate_the_course(tmp_path: Path, capsys: pytest.CaptureFix
     assert spec is not None
     assert spec.observation_space != spec.action_space
     capsys.readouterr()
+
+
+def test_stop_at_a_share_of_successes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    from estragon.trainers.metrics import Episodes
+    from estragon.trainers.sb3.evaluating import EvaluationCallback
+
+    games = DummyVecEnv([lambda: gymnasium.make("CartPole-v1")])
+    model = PPO("MlpPolicy", games, n_steps=16, batch_size=16, n_epochs=1)
+    learner: Any = SimpleNamespace(
+        model=model, is_resumed=False, games=games, write=lambda path, **_: path.touch()
+    )
+    shares = iter([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+
+    def play(*_: object) -> Episodes:
+        found = Episodes()
+        for success in next(shares):
+            found.add(success, 3, {"success": success})
+        return found
+
+    monkeypatch.setattr(EvaluationCallback, "_play", play)
+    path = tmp_path / "best.zip"
+    model.learn(
+        160,
+        EvaluationCallback(learner, learner.games, path, every=16, episodes=2, seed=0, enough=0.9),
+    )
+    assert model.num_timesteps == 49
+    assert "stopping: 100% of these episodes are successes" in capsys.readouterr().out
+    assert json.loads(path.with_suffix(".json").read_text())["timesteps"] == 48
 
 
 def test_what_cannot_be(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,6 +46,8 @@ class PPOConfig:
     ent_coef: float = 0.0
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
+    lstm_hidden_size: int = 256
+    """Hidden units of the memory of MlpLstmPolicy."""
 
 
 @dataclasses.dataclass
@@ -134,6 +136,8 @@ class TrainingConfig:
     eval_freq: int = 50_000
     """Steps between evaluations, which keep the best model; 0: none."""
     eval_episodes: int = 20
+    stop_at_success: float = 0.0
+    """Stop when an evaluation has this share of successes; 0: train all steps."""
     num_workers: int = 1
     """Games, each with its share of `environment.num_environments`."""
     use_curriculum: bool = False
@@ -304,6 +308,7 @@ LIMITS: tuple[tuple[str, float, float | None], ...] = (
     ("ppo.ent_coef", 0, None),
     ("ppo.vf_coef", 0, None),
     ("ppo.max_grad_norm", 0, None),
+    ("ppo.lstm_hidden_size", 1, None),
     ("actions.max_movement_speed", 0.1, 10),
     ("actions.max_rotation_speed", 1, 720),
     ("actions.action_smoothing", 0, 0.99),
@@ -319,6 +324,7 @@ LIMITS: tuple[tuple[str, float, float | None], ...] = (
     ("training.save_freq", 1, None),
     ("training.eval_freq", 0, None),
     ("training.eval_episodes", 1, None),
+    ("training.stop_at_success", 0, 1),
     ("training.num_workers", 1, 64),
     ("training.scene_reload_freq", 0, None),
     ("training.seed", 0, 2**31 - 1),

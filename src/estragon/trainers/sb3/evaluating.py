@@ -22,8 +22,13 @@ from estragon.trainers.sb3.training import open_games
 from estragon.trainers.settings import use_one_thread
 
 
-def play_episodes(model: BaseAlgorithm, env: VecEnv, episodes: int) -> Episodes:
-    """Play deterministically; every agent plays its share, or short episodes would count more."""
+def play_episodes(
+    model: BaseAlgorithm | None, env: VecEnv, episodes: int, *, deterministic: bool = True
+) -> Episodes:
+    """Let a model play, or random actions without one.
+
+    Every agent plays its share, or short episodes would count more.
+    """
     targets = np.array([(episodes + agent) // env.num_envs for agent in range(env.num_envs)])
     played = np.zeros(env.num_envs, int)
     found = Episodes()
@@ -31,7 +36,10 @@ def play_episodes(model: BaseAlgorithm, env: VecEnv, episodes: int) -> Episodes:
     state: Any = None
     begins = np.ones(env.num_envs, bool)
     while (played < targets).any():
-        actions, state = model.predict(observed, state, begins, deterministic=True)
+        if model is None:
+            actions = np.stack([env.action_space.sample() for _ in targets])
+        else:
+            actions, state = model.predict(observed, state, begins, deterministic)
         observed, _, begins, infos = env.step(actions)
         for agent in begins.nonzero()[0]:
             info = infos[agent]
@@ -41,13 +49,16 @@ def play_episodes(model: BaseAlgorithm, env: VecEnv, episodes: int) -> Episodes:
     return found
 
 
-def play_model(settings: Sb3Settings, path: Path, episodes: int) -> Episodes:
+def play_model(
+    settings: Sb3Settings, path: Path, episodes: int, *, deterministic: bool = True
+) -> Episodes:
     """Start the games of the settings, and let a model play in them."""
     source = ModelFile(path, settings.algo, trust=settings.trust)
     use_one_thread()
     with contextlib.closing(open_games(settings, None)) as games:
         learner = Sb3Adapter.resumed(settings, source, games)
-        return play_episodes(learner.model, frozen(learner), episodes)
+        env = frozen(learner)
+        return play_episodes(learner.model, env, episodes, deterministic=deterministic)
 
 
 def frozen(learner: Sb3Adapter) -> VecEnv:
@@ -76,6 +87,7 @@ class EvaluationCallback(BaseCallback):
         best_path: where the best model is written, with what it reached beside it.
         every: steps between evaluations.
         episodes: per evaluation, always the same ones.
+        enough: share of successes at which the training stops; 0: never.
     """
 
     def __init__(
@@ -87,8 +99,10 @@ class EvaluationCallback(BaseCallback):
         every: int,
         episodes: int,
         seed: int,
+        enough: float = 0.0,
     ) -> None:
         super().__init__()
+        self._enough, self._has_enough = enough, False
         self._learner, self._open, self._path = learner, open_games, best_path
         self._every, self._episodes, self._seed = every, episodes, seed
         self._games: VecMonitor | None = None
@@ -103,7 +117,7 @@ class EvaluationCallback(BaseCallback):
         return self._path.with_suffix(".json")
 
     def _on_step(self) -> bool:
-        return True
+        return not self._has_enough
 
     def _on_rollout_start(self) -> None:
         if self.num_timesteps - self._done_at >= self._every:
@@ -111,7 +125,7 @@ class EvaluationCallback(BaseCallback):
 
     def _on_training_end(self) -> None:
         try:
-            if self.num_timesteps > self._done_at:
+            if self.num_timesteps > self._done_at and not self._has_enough:
                 self._evaluate()
         finally:
             if self._games is not None:
@@ -124,6 +138,8 @@ class EvaluationCallback(BaseCallback):
             return
         for name, value in {"mean_reward": found.reward_mean, **found.custom_means()}.items():
             self.logger.record(f"eval/{name}", value)
+        success = found.custom_means().get("success", 0.0)
+        self._has_enough = 0.0 < self._enough <= success
         is_best = found.reward_mean > self._best
         mark = ", the best so far" if is_best else ""
         print(f"evaluation at {self.num_timesteps:,} steps: {found.summary()}{mark}", flush=True)
@@ -132,6 +148,8 @@ class EvaluationCallback(BaseCallback):
             self._learner.write(self._path, for_games=True)
             told = {"reward_mean": self._best, "timesteps": self.num_timesteps}
             write_json(self._record, told | found.custom_means())
+        if self._has_enough:
+            print(f"stopping: {success:.0%} of these episodes are successes", flush=True)
 
     def _play(self, open_games: Callable[[], VecMonitor]) -> Episodes:
         if self._games is None:

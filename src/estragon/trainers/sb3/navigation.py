@@ -47,6 +47,10 @@ class Navigation:
         """The real folder of `training.output_dir`."""
         return resolve(self.config.training.output_dir)
 
+    @property
+    def _best_path(self) -> Path:
+        return self.output / "best_models" / "best_model.zip"
+
     def train(self, resume: Path | None = None, onnx: Path | None = None) -> int:
         """Train; 0 finished or asked to stop, 1 failed, 130 interrupted.
 
@@ -73,16 +77,26 @@ class Navigation:
                 self.output / "checkpoints" / f"vr_nav_model_{steps}_steps.zip"
             ),
         )
-        return train_sb3(settings, additions=additions)
+        code = train_sb3(settings, additions=additions)
+        if self._best_path.exists():
+            note(f"evaluate the best model with --eval {self._best_path}")
+        return code
 
-    def evaluate(self, model: Path, episodes: int) -> Episodes:
-        """Let a model play held-out episodes over the full range, deterministically."""
-        source = ModelFile(resolve(model))
+    def evaluate(
+        self, model: Path | None, episodes: int, *, deterministic: bool = True
+    ) -> Episodes:
+        """Let a model, or random actions, play held-out episodes over the full range."""
+        source = None if model is None else ModelFile(resolve(model))
         settings = dataclasses.replace(self._settings(), inference=True, normalize=False)
         with contextlib.closing(self._open_held_out()) as games:
-            learner = Sb3Adapter.resumed(settings, source, games)
             games.seed(self._held_out_seed)
-            return play_episodes(learner.model, frozen(learner), episodes)
+            if source is None:
+                games.action_space.seed(self._held_out_seed)
+                return play_episodes(None, games, episodes)
+            learner = Sb3Adapter.resumed(settings, source, games)
+            return play_episodes(
+                learner.model, frozen(learner), episodes, deterministic=deterministic
+            )
 
     @property
     def _held_out_seed(self) -> int:
@@ -93,6 +107,9 @@ class Navigation:
         config.check()
         network, environment, training = config.network, config.environment, config.training
         has_memory = network.policy == "MlpLstmPolicy"
+        hyperparameters = dataclasses.asdict(config.ppo)
+        if not has_memory:
+            del hyperparameters["lstm_hidden_size"]
         return Sb3Settings(
             env_path=str(paths.godot_project()) if self.launch else None,
             scene=environment.scene_path if self.launch else None,
@@ -115,7 +132,7 @@ class Navigation:
             seed=training.seed,
             save_checkpoint_frequency=training.save_freq,
             normalize=config.observations.normalize,
-            hyperparameters=Sb3Hyperparameters(**dataclasses.asdict(config.ppo)),
+            hyperparameters=Sb3Hyperparameters(**hyperparameters),
         )
 
     def _wrap(self, games: VecEnv) -> VecEnv:
@@ -133,10 +150,11 @@ class Navigation:
                 EvaluationCallback(
                     learner,
                     self._open_held_out if self.launch else None,
-                    self.output / "best_models" / "best_model.zip",
+                    self._best_path,
                     every=training.eval_freq,
                     episodes=training.eval_episodes,
                     seed=self._held_out_seed,
+                    enough=training.stop_at_success,
                 )
             )
         if training.scene_reload_freq:

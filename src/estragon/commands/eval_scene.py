@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated
 
-from estragon.spacetime.config import SCENE
+from estragon.spacetime.scenes import PRESETS, SceneName
 from estragon.support.options import check_span, optional
 
 
@@ -14,11 +14,13 @@ class EvalSceneCommand:
 
     episodes: int = 10
     """Number of episodes."""
-    model: Path = Path("rl_training/models/vr_locomotion_v1_final.zip")
-    """A model (.zip)."""
-    scene: str = SCENE
-    """The scene."""
-    task: Annotated[str | None, optional("NAME")] = "course"
+    preset: SceneName = "vr_locomotion"
+    """The scene, as in `estragon train scene`."""
+    model: Annotated[Path | None, optional("FILE")] = None
+    """A model (.zip); default: rl_training/models/<preset>_v1_final.zip."""
+    scene: Annotated[str | None, optional("SCENE")] = None
+    """Another scene."""
+    task: Annotated[str | None, optional("NAME")] = None
     """The scene's parameter `task`."""
     viz: bool = False
     """Show the game."""
@@ -32,15 +34,18 @@ class EvalSceneCommand:
         from estragon.trainers.sb3.evaluating import play_model
         from estragon.trainers.sb3.settings import Sb3Settings
 
+        preset = PRESETS[self.preset]
+        task = self.task or preset.task
+        model = self.model or Path("rl_training/models") / f"{self.preset}_v1_final.zip"
         settings = Sb3Settings(
             env_path=str(paths.godot_project()),
-            scene=self.scene,
+            scene=self.scene or preset.scene,
             viz=self.viz,
-            arguments={"parameter.rigs": 1} | ({"parameter.task": self.task} if self.task else {}),
+            arguments={"parameter.rigs": 1} | ({"parameter.task": task} if task else {}),
             seed=self.seed,
             inference=True,
         )
-        found = play_model(settings, self.model, self.episodes)
+        found = play_model(settings, model, self.episodes)
         for number, (reward, steps) in enumerate(
             zip(found.rewards, found.lengths, strict=True), start=1
         ):

@@ -1,0 +1,75 @@
+"""SpaceTime's scenes and how each is trained: the presets of `estragon train scene`.
+
+Imports no training library, so that `--help` works without one.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from estragon.spacetime.config import SCENE
+
+SceneName = Literal[
+    "vr_locomotion",
+    "spacecraft_landing",
+    "multi_agent_vr",
+    "voxel_stress",
+    "physics_stress",
+    "ui_interaction",
+]
+FEATURES = "res://scenes/features/"
+
+
+@dataclasses.dataclass(frozen=True)
+class ScenePreset:
+    """How a scene is trained with PPO."""
+
+    scene: str
+    timesteps: int
+    """Steps of all agents together."""
+    num_envs: int
+    """Islands in one game; each has one agent, or several."""
+    task: str | None = None
+    """The scene's parameter `task`."""
+    rollout: int = 2048
+    """Steps of all islands between two updates, whatever their number."""
+    normalize: bool = True
+    policy_layers: tuple[int, ...] = (64, 64)
+    hyperparameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+PRESETS: dict[SceneName, ScenePreset] = {
+    "vr_locomotion": ScenePreset(SCENE, 100_000, 4, task="course", normalize=False),
+    "spacecraft_landing": ScenePreset(
+        f"{FEATURES}spacecraft_landing.tscn",
+        500_000,
+        8,
+        rollout=4096,
+        hyperparameters={"batch_size": 256, "gamma": 0.995, "learning_rate": 5e-4},
+    ),
+    "multi_agent_vr": ScenePreset(
+        f"{FEATURES}multi_agent_vr.tscn",
+        300_000,
+        4,
+        task="gather",
+        hyperparameters={"batch_size": 256},
+    ),
+    "voxel_stress": ScenePreset(
+        f"{FEATURES}voxel_stress.tscn",
+        20_000,
+        2,
+        rollout=512,
+        # A high entropy coefficient explores more.
+        hyperparameters={"ent_coef": 0.1},
+    ),
+    "physics_stress": ScenePreset(
+        f"{FEATURES}physics_stress.tscn", 20_000, 2, task="stress", rollout=512
+    ),
+    "ui_interaction": ScenePreset(
+        f"{FEATURES}ui_interaction.tscn",
+        500_000,
+        16,
+        rollout=4096,
+        hyperparameters={"batch_size": 256, "ent_coef": 0.005},
+    ),
+}

@@ -42,6 +42,9 @@ func _enter_tree() -> void:
 func _exit_tree() -> void:
 	Engine.physics_ticks_per_second = _ticks_before
 	Engine.time_scale = _scale_before
+	var monitor: Node = get_node_or_null(VoxelPerformanceMonitor.PATH)
+	if monitor:
+		monitor.queue_free()
 
 
 func _ready() -> void:

@@ -17,6 +17,8 @@ const BEFORE_SYNC: int = RLAddon.Lockstep.FIRST - 1
 const AFTER_SYNC: int = RLAddon.Lockstep.FIRST + 1
 const LAST: int = (1 << 30) + 1
 
+static var _current: VoxelPerformanceMonitor
+
 ## Of the last tick.
 var physics_ms: float = 0.0
 var render_ms: float = 0.0
@@ -40,12 +42,11 @@ var _frame_usec: int = 0
 
 ## The monitor of this game.
 static func of(tree: SceneTree) -> VoxelPerformanceMonitor:
-	var found: Node = tree.root.get_node_or_null(PATH)
-	if not found:
-		found = new()
-		found.name = PATH.get_name(1)
-		tree.root.add_child.call_deferred(found)
-	return found
+	if not is_instance_valid(_current) or _current.is_queued_for_deletion():
+		_current = new()
+		_current.name = PATH.get_name(1)
+		tree.root.add_child.call_deferred(_current)
+	return _current
 
 
 func _init() -> void:

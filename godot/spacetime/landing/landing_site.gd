@@ -18,7 +18,7 @@ const REWARDS: Dictionary[String, float] = {
 const FUEL_REWARD: float = -0.01
 ## Potentials: per metre across, per metre of height, per m/s too fast.
 const ACROSS: float = -0.1
-const HEIGHT: float = -0.02
+const HEIGHT: float = -0.1
 const TOO_FAST: float = -1.0
 ## The speed from which one can still stop, 1 m/s at the ground.
 const BRAKING_MPS2: float = 1.2

@@ -42,7 +42,10 @@ var _frame_usec: int = 0
 
 ## The monitor of this game.
 static func of(tree: SceneTree) -> VoxelPerformanceMonitor:
-	if not is_instance_valid(_current) or _current.is_queued_for_deletion():
+	if is_instance_valid(_current) and _current.is_queued_for_deletion():
+		_current.name = &"Leaving"
+		_current = null
+	if not is_instance_valid(_current):
 		_current = new()
 		_current.name = PATH.get_name(1)
 		tree.root.add_child.call_deferred(_current)

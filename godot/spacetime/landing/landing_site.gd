@@ -1,6 +1,7 @@
 class_name LandingSite
 extends FeatureIsland
-## A spacecraft above rough ground with a landing pad, and its pilot, who walks after landing.
+## A spacecraft above rough ground with a landing pad, and its pilot, who walks to a beacon after
+## landing.
 ##
 ## The seed pays for being near the pad and for sinking slowly in every step, which makes hovering
 ## the best policy. Here both are potentials: what is paid on the way down is lost on the way up.
@@ -10,6 +11,10 @@ const HARD_MPS: float = 5.0
 const UPRIGHT_RAD: float = 0.35
 const PRECISE_M: float = 2.0
 const PAD_RADIUS_M: float = 8.0
+## Where the pilot walks to: a beacon at the edge of the pad.
+const BEACON: Vector3 = Vector3(6.5, 0.0, 0.0)
+const BEACON_M: float = 2.5
+const BESIDE_M: float = 3.5
 ## Farther from the pad the craft is lost.
 const LOST_M: float = 1600.0
 const REWARDS: Dictionary[String, float] = {
@@ -120,10 +125,11 @@ func body() -> Node3D:
 	return pilot if is_walking else craft
 
 
-## From the feet to the middle of the pad.
+## From the feet to the middle of the pad; when walking, to the beacon.
 func to_pad() -> Vector3:
-	var feet: float = 0.0 if is_walking else Spacecraft.FEET_M
-	return pad.position - body().position + Vector3(0.0, feet, 0.0)
+	if is_walking:
+		return pad.position + BEACON - pilot.position
+	return pad.position - craft.position + Vector3(0.0, Spacecraft.FEET_M, 0.0)
 
 
 func pad_up() -> Vector3:
@@ -158,7 +164,9 @@ func _touch_down(speed: float) -> void:
 func _leave() -> void:
 	is_walking = true
 	craft.freeze = true
-	var beside: Vector3 = craft.position + Vector3(3.5, 0.0, 0.0)
+	var way: Vector3 = pad.position + BEACON - craft.position
+	way.y = 0.0
+	var beside: Vector3 = craft.position + way.normalized() * BESIDE_M
 	beside.y = maxf(terrain.height_at(beside), _pad_height(beside)) + 0.1
 	pilot.visible = true
 	pilot.place(beside, 0.0)
@@ -178,7 +186,7 @@ func _walk(delta: float) -> void:
 	pilot.turn = 0.0
 	pilot.tick(delta)
 	pilot.pose()
-	if Vector2(to_pad().x, to_pad().z).length() < 1.0:
+	if Vector2(to_pad().x, to_pad().z).length() < BEACON_M:
 		agents[0].reward += REWARDS["walked"]
 		touchdown["walked"] = true
 		end({})

@@ -4,7 +4,7 @@ extends FeatureScene
 ##   godot --path godot res://scenes/features/spacecraft_landing.tscn
 ##
 ## Parameters: `start_min_m`, `start_max_m`, `start_offset_m`, `start_speed_mps`, `pad_reach_m`,
-## `gravity_mps2`, `walk` (1: a soft landing is followed by a walk to the middle of the pad),
+## `gravity_mps2`, `walk` (1: a soft landing is followed by a walk to the beacon),
 ## `max_sec`; and of the whole game `site_km`, how far the sites are from the origin of the world.
 
 @onready var origin: FloatingOrigin = $FloatingOrigin

@@ -166,7 +166,8 @@ func _look() -> void:
 	_ray.to = _ray.from + toward.normalized() * RAY_M
 	var hit: Dictionary = get_world_3d().direct_space_state.intersect_ray(_ray)
 	hit_slot = slots.find(hit["collider"]) if hit else -1
-	if hit:
+	# Not where it meets an edge: that is behind the plane.
+	if hit and hit["normal"].z > 0.5:
 		pointer_error_m = maxf(pointer_error_m, (hit["position"] - global_position).distance_to(at))
 	for slot: int in SLOTS:
 		slots[slot].is_focused = slot == hit_slot

@@ -37,14 +37,15 @@ var longest_queue: int = 0
 
 var _queue: Array[Vector2i] = []
 var _far: Array[Vector2i] = []
-var _middle: Vector2i = Vector2i(1 << 30, 0)
+var _middle: Vector2i = Vector2i.ZERO
 var _ticks: int = 0
 var _plains: FastNoiseLite = FastNoiseLite.new()
 var _spires: FastNoiseLite = FastNoiseLite.new()
 var _regions: FastNoiseLite = FastNoiseLite.new()
 
 
-func restart(terrain_seed: int) -> void:
+## Begin with the chunks below and next to a viewer; the others are queued.
+func restart(terrain_seed: int, viewer: Vector3) -> void:
 	for chunk: VoxelChunk in chunks.values():
 		chunk.free()
 	chunks.clear()
@@ -54,9 +55,6 @@ func restart(terrain_seed: int) -> void:
 	_plains.frequency = 0.02
 	_spires.frequency = 0.11
 	_regions.frequency = 0.004
-	_queue = []
-	_far = []
-	_middle = Vector2i(1 << 30, 0)
 	_ticks = 0
 	memory_bytes = 0
 	generated = 0
@@ -65,6 +63,12 @@ func restart(terrain_seed: int) -> void:
 	most_faces = 0
 	most_active = 0
 	longest_queue = 0
+	_queue = []
+	_middle = chunk_at(viewer)
+	for z: int in range(-1, 2):
+		for x: int in range(-1, 2):
+			generate(_middle + Vector2i(x, z))
+	_request_around()
 
 
 ## Queue what a viewer at this place needs, and generate and drop some of it; returns how many

@@ -43,8 +43,9 @@ func setup() -> void:
 
 func begin() -> void:
 	agent.chaos_mode = parameter("chaos_mode", 1.0) > 0.5
-	terrain.restart(int(parameter("terrain_seed", 0.0)) if _has_terrain_seed() else random.randi())
+	var chosen: float = parameter("terrain_seed", -1.0)
 	viewer.position = Vector3(8.0, 0.0, 8.0)
+	terrain.restart(random.randi() if chosen < 0.0 else int(chosen), viewer.position)
 	velocity = Vector2.ZERO
 	holes = 0
 	slow_chunks = 0
@@ -54,11 +55,6 @@ func begin() -> void:
 	is_over_hole = false
 	_teleport_tick = 0
 	_has_crack = false
-	for z: int in range(-1, 2):
-		for x: int in range(-1, 2):
-			terrain.generate(Vector2i(x, z))
-	slow_chunks = 0
-	slowest_chunk_ms = 0.0
 
 
 func tick(delta: float) -> void:
@@ -113,10 +109,6 @@ func focus() -> Node3D:
 ## The share of the wait for the next teleport that is left.
 func teleport_wait() -> float:
 	return clampf((_teleport_tick - ticks) / float(TELEPORT_TICKS), 0.0, 1.0)
-
-
-func _has_terrain_seed() -> bool:
-	return parameter("terrain_seed", -1.0) >= 0.0
 
 
 ## Stand on what collides; where nothing does yet there is a hole.

@@ -7,6 +7,7 @@ const RAY_M: float = 1000.0
 const NEAR_M: float = 20.0
 const NEAR_MPS: float = 5.0
 const GROUND_M: float = 10.0
+const FLYING: Dictionary = {"success": false, "soft_landing": false}
 const ACTIONS: Array[String] = ["thrust_x", "thrust_y", "thrust_z", "rcs_pitch", "rcs_roll"]
 
 var terrain_m: float = RAY_M
@@ -60,6 +61,10 @@ func get_obs() -> Dictionary:
 			up.z,
 		],
 	}
+
+
+func get_info() -> Dictionary:
+	return summary if summary else FLYING
 
 
 func get_action_space() -> Dictionary:

@@ -21,6 +21,10 @@ func _ready() -> void:
 	for agent: FeatureAgent in agents:
 		agent.island = self
 		agent.init(agent.get_parent())
+	if DisplayServer.get_name() == "headless":
+		# Whatever moves tells its meshes so in every tick.
+		for mesh: Node in find_children("*", "MeshInstance3D"):
+			mesh.queue_free()
 	setup()
 	start()
 

@@ -1,7 +1,7 @@
 class_name FeatureView
 extends Node3D
-## What a person sees of a FeatureScene: the first island from behind and above, its figures, and the
-## keys. Without a window it removes itself.
+## What a person sees of a FeatureScene: the first island from behind and above, its figures, and
+## the keys. Without a window it removes itself.
 
 const FOLLOW_PER_SEC: float = 6.0
 

@@ -49,7 +49,9 @@ func test_a_spacecraft_obeys_thrust_torque_and_gravity() -> void:
 
 func test_touchdowns() -> void:
 	var site: LandingSite = await _island(SITE)
-	for each: Array in [[1.2, 0.0, "soft_landing"], [3.5, 0.0, "hard_landing"], [9.0, 0.0, "crash"]]:
+	for each: Array in [
+		[1.2, 0.0, "soft_landing"], [3.5, 0.0, "hard_landing"], [9.0, 0.0, "crash"]
+	]:
 		var told: Dictionary = await _drop(site, site.pad.position, each[0])
 		check(told[each[2]], "%s m/s is a %s: %s" % [each[0], each[2], told])
 		check_near(told["touchdown_mps"], each[0], 0.3, "its speed")
@@ -159,7 +161,9 @@ func test_people_gather() -> void:
 func test_people_chase() -> void:
 	RLAddon.ParameterStore._fixed["task"] = "chase"
 	var arena: MultiAgentArena = await _island(ARENA)
-	check_equal(arena.agents.map(func(a: Node) -> String: return a.policy_name).count("chaser"), 2, "")
+	check_equal(
+		arena.agents.map(func(a: Node) -> String: return a.policy_name).count("chaser"), 2, ""
+	)
 	check_equal(arena.agents[0].get_obs()["teams"][0], 1.0, "a chaser knows")
 	var runner: MultiAgentVRController = arena.agents[1]
 	for _tick: int in 1800:
@@ -339,9 +343,7 @@ func _island(scene: PackedScene) -> FeatureIsland:
 
 
 ## Let the craft come down on a place with a speed; returns how it landed.
-func _drop(
-	site: LandingSite, at: Vector3, speed: float, ends: bool = true
-) -> Dictionary:
+func _drop(site: LandingSite, at: Vector3, speed: float, ends: bool = true) -> Dictionary:
 	site.agents[0].summary = {}
 	site.craft.gravity_scale = 0.0
 	site.craft.place(at + Vector3(0.0, Spacecraft.FEET_M + 1.0, 0.0), Vector3(0.0, -speed, 0.0))
@@ -365,12 +367,16 @@ func _operate(room: MenuRoom) -> void:
 		var way: Vector2 = Vector2(aim.x, aim.y) - room.pointer
 		var is_there: bool = way.length() < 0.02
 		var holds: bool = room.held_slot >= 0 and not is_there
-		room.agent.set_action(
-			{
-				"point": [4.0 * way.x, 4.0 * way.y],
-				"trigger": 1 if is_there and not drags and _tick % 2 else 0,
-				"grip": 1 if holds or (drags and is_there and room.held_slot < 0) else 0,
-			}
+		(
+			room
+			. agent
+			. set_action(
+				{
+					"point": [4.0 * way.x, 4.0 * way.y],
+					"trigger": 1 if is_there and not drags and _tick % 2 else 0,
+					"grip": 1 if holds or (drags and is_there and room.held_slot < 0) else 0,
+				}
+			)
 		)
 		room._physics_process(DELTA)
 		if room.agent.summary:

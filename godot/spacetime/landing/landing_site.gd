@@ -42,6 +42,11 @@ var _must_walk: bool = false
 @onready var pilot: VRRig = $Pilot
 
 
+func _process(_delta: float) -> void:
+	if is_walking:
+		pilot.pose()
+
+
 func setup() -> void:
 	terrain.build(get_index())
 
@@ -185,7 +190,6 @@ func _walk(delta: float) -> void:
 	pilot.stick = Vector2(craft.thrust.x, -craft.thrust.z).limit_length()
 	pilot.turn = 0.0
 	pilot.tick(delta)
-	pilot.pose()
 	if Vector2(to_pad().x, to_pad().z).length() < BEACON_M:
 		agents[0].reward += REWARDS["walked"]
 		touchdown["walked"] = true

@@ -23,6 +23,10 @@ var velocity_before: Vector3 = Vector3.ZERO
 @onready var _flame: Node3D = $Flame
 
 
+func _ready() -> void:
+	set_process(DisplayServer.get_name() != "headless")
+
+
 func _process(_delta: float) -> void:
 	var share: float = thrust.length() if fuel_kg > 0.0 else 0.0
 	_flame.visible = share > 0.02

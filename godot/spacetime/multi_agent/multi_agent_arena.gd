@@ -22,6 +22,11 @@ func _enter_tree() -> void:
 		rig.free()
 
 
+func _process(_delta: float) -> void:
+	for agent: MultiAgentVRController in agents:
+		agent.player_body.pose()
+
+
 func setup() -> void:
 	task = RLParameters.text("task", task)
 	for i: int in agents.size():
@@ -87,10 +92,6 @@ func describe(agent: FeatureAgent) -> Dictionary:
 	}
 
 
-func focus() -> Node3D:
-	return self
-
-
 ## The greatest distance between two of them.
 func widest_m() -> float:
 	var found: float = 0.0
@@ -109,7 +110,6 @@ func _walk(agent: MultiAgentVRController, delta: float) -> void:
 	var turn: float = atan2(-local.x, -local.z) if agent.wish.length() > 0.1 else 0.0
 	rig.turn = clampf(-2.0 * turn, -1.0, 1.0)
 	rig.tick(delta)
-	rig.pose()
 
 
 ## To be near the others, the nearest runner, or far from the nearest chaser.

@@ -1,7 +1,7 @@
 class_name UIInteractionController
 extends FeatureAgent
-## Points with a controller's ray, presses its trigger and holds its grip; sees 44 numbers: where the
-## ray meets the menu, the states of its elements, the page, and what is to be done.
+## Points with a controller's ray, presses its trigger and holds its grip; sees 37 numbers: where
+## the ray meets the menu, the states of its elements, the page, and what is to be done.
 
 var point: Vector2 = Vector2.ZERO
 var trigger: bool = false
@@ -12,13 +12,16 @@ func get_obs() -> Dictionary:
 	var room: MenuRoom = island
 	var seen: Array = [room.pointer.x, room.pointer.y, 1.0 if room.hit_slot >= 0 else 0.0]
 	for slot: MenuSlot in room.slots:
-		seen.append_array(
-			[
-				1.0 if slot.is_shown else 0.0,
-				1.0 if slot.is_enabled() else 0.0,
-				1.0 if slot.is_focused else 0.0,
-				slot.value,
-			]
+		(
+			seen
+			. append_array(
+				[
+					1.0 if slot.is_shown else 0.0,
+					1.0 if slot.is_enabled() else 0.0,
+					1.0 if slot.is_focused else 0.0,
+					slot.value,
+				]
+			)
 		)
 	seen.append(MenuTree.path_to(room.page).size() / 3.0)
 	for page: String in MenuTree.PAGES:

@@ -75,7 +75,9 @@ func _corners_of(size: int, heights: PackedInt32Array) -> PackedVector3Array:
 			_add_faces(corners, near, right, far, across, 1)
 			var less: int = here - heights[at + 1]
 			if less > 0:
-				_add_faces(corners, across, right, across + Vector3.DOWN, right + Vector3.DOWN, less)
+				_add_faces(
+					corners, across, right, across + Vector3.DOWN, right + Vector3.DOWN, less
+				)
 			less = here - heights[at - 1]
 			if less > 0:
 				_add_faces(corners, near, far, near + Vector3.DOWN, far + Vector3.DOWN, less)

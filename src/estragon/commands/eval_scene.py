@@ -22,6 +22,14 @@ class EvalSceneCommand:
     """Another scene."""
     task: Annotated[str | None, optional("NAME")] = None
     """The scene's parameter `task`."""
+    random: bool = False
+    """Play with random actions, to compare."""
+    trace: Annotated[Path | None, optional("FILE")] = None
+    """Write the actions of the best episode to a JSON file."""
+    figure: str = "reward"
+    """What --trace compares: the reward, or a number of the game's info."""
+    replay: Annotated[Path | None, optional("FILE")] = None
+    """Play the actions of such a file again instead."""
     viz: bool = False
     """Show the game."""
     seed: int = 1_000_000_007
@@ -31,12 +39,11 @@ class EvalSceneCommand:
         """Play."""
         check_span("--episodes", self.episodes, 1)
         from estragon.support import paths
-        from estragon.trainers.sb3.evaluating import play_model
+        from estragon.trainers.sb3 import evaluating, traces
         from estragon.trainers.sb3.settings import Sb3Settings
 
         preset = PRESETS[self.preset]
         task = self.task or preset.task
-        model = self.model or Path("rl_training/models") / f"{self.preset}_v1_final.zip"
         settings = Sb3Settings(
             env_path=str(paths.godot_project()),
             scene=self.scene or preset.scene,
@@ -45,7 +52,22 @@ class EvalSceneCommand:
             seed=self.seed,
             inference=True,
         )
-        found = play_model(settings, model, self.episodes)
+        if self.replay is not None:
+            before = traces.Trace.read(self.replay)
+            again = traces.replay(before, settings)
+            for key, value in before.figures.items():
+                print(f"{key:20} {value:12.3f} {again.figures[key]:12.3f}")
+            return 0
+        model = self.model or Path("rl_training/models") / f"{self.preset}_v1_final.zip"
+        with evaluating.opened(settings, None if self.random else model) as player:
+            if self.trace is not None:
+                best = traces.record(settings, player.env, player.act, self.episodes, self.figure)
+                best.write(self.trace)
+                print(
+                    f"{self.trace}: seed {best.seed}, {len(best.actions)} actions, {best.figures}"
+                )
+                return 0
+            found = evaluating.play_episodes(player.model, player.env, self.episodes)
         for number, (reward, steps) in enumerate(
             zip(found.rewards, found.lengths, strict=True), start=1
         ):

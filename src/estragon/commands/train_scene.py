@@ -74,6 +74,7 @@ class TrainSceneCommand:
             save_checkpoint_frequency=self.save_frequency,
             save_model_path=final,
             onnx_export_path=final.with_suffix(".onnx"),
+            inline_parameters=chosen.plan,
             normalize=chosen.normalize,
             policy_layers=chosen.policy_layers,
             hyperparameters=Sb3Hyperparameters(
@@ -81,9 +82,7 @@ class TrainSceneCommand:
                 **{"n_epochs": 10, **chosen.hyperparameters},
             ),
         )
-        additions = Additions(
-            checkpoint_path=lambda steps: models / f"{name}_step_{steps}.zip"
-        )
+        additions = Additions(checkpoint_path=lambda steps: models / f"{name}_step_{steps}.zip")
         with self._api(chosen.scene, parameters) if self.api else contextlib.nullcontext():
             if self.api:
                 settings = dataclasses.replace(

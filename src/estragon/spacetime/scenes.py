@@ -36,16 +36,32 @@ class ScenePreset:
     normalize: bool = True
     policy_layers: tuple[int, ...] = (64, 64)
     hyperparameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    plan: dict[str, Any] | None = None
+    """Parameters and a curriculum, in the form of a parameter file."""
 
 
+def _landing(name: str, low: float, high: float, across: float, **until: Any) -> dict[str, Any]:
+    """A lesson that starts between two heights, so many metres beside the pad."""
+    start = {"start_min_m": low, "start_max_m": high, "start_offset_m": across}
+    lesson = {"name": name, "parameters": start | {"start_speed_mps": min(across / 10, 10)}}
+    return lesson | ({"until": until} if until else {})
+
+
+LANDED: dict[str, Any] = {"success_rate": 0.7, "key": "soft_landing", "window": 60}
+LANDING_LESSONS = [
+    _landing("low", 10, 40, 10, **LANDED),
+    _landing("middle", 40, 200, 60, **LANDED),
+    _landing("high", 200, 500, 120, **LANDED),
+    _landing("full", 500, 1000, 200),
+]
 PRESETS: dict[SceneName, ScenePreset] = {
     "vr_locomotion": ScenePreset(SCENE, 100_000, 4, task="course", normalize=False),
     "spacecraft_landing": ScenePreset(
         f"{FEATURES}spacecraft_landing.tscn",
         500_000,
         8,
-        rollout=4096,
-        hyperparameters={"batch_size": 256, "gamma": 0.995, "learning_rate": 5e-4},
+        hyperparameters={"batch_size": 128, "gamma": 0.995, "learning_rate": 5e-4},
+        plan={"curriculum": LANDING_LESSONS},
     ),
     "multi_agent_vr": ScenePreset(
         f"{FEATURES}multi_agent_vr.tscn",

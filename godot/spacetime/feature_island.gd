@@ -24,7 +24,8 @@ func _ready() -> void:
 	if DisplayServer.get_name() == "headless":
 		# Whatever moves tells its meshes so in every tick.
 		for mesh: Node in find_children("*", "MeshInstance3D"):
-			mesh.queue_free()
+			if mesh.owner == self:
+				mesh.queue_free()
 	setup()
 	start()
 

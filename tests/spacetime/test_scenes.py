@@ -24,8 +24,8 @@ SEES = {
     "ui_interaction": {"obs": 37},
 }
 AGENTS = {"multi_agent_vr": 4}
-TIMED = {"voxel_stress": 2, "physics_stress": 2}
-"""How many of the first observations are times, which differ every time."""
+TIMED = {"voxel_stress": 2, "physics_stress": 3}
+"""How many of the first observations are times or memory, which differ every time."""
 
 
 def test_presets_are_scenes() -> None:
@@ -52,7 +52,7 @@ def load(client: GodotAPIClient, scene: str) -> None:
 
 
 def play(client: GodotAPIClient, seed: int, steps: int, timed: int) -> list[Any]:
-    """Observations and rewards of the same actions every time, without times."""
+    """Observations and rewards of the same actions every time, without what the machine adds."""
     told = client.request("GET", "/rl/info")
     random = np.random.default_rng(3)
     client.request("POST", "/rl/reset", {"seed": seed, "all": True})

@@ -15,8 +15,9 @@ const PAD_RADIUS_M: float = 8.0
 const BEACON: Vector3 = Vector3(6.5, 0.0, 0.0)
 const BEACON_M: float = 2.5
 const BESIDE_M: float = 3.5
-## Farther from the pad the craft is lost.
-const LOST_M: float = 1600.0
+## Farther beside or above the pad the craft is lost.
+const LOST_M: float = 800.0
+const LOST_ABOVE_M: float = 1600.0
 const REWARDS: Dictionary[String, float] = {
 	"soft": 50.0, "hard": 10.0, "crash": -50.0, "precise": 20.0, "timeout": -20.0, "walked": 5.0
 }
@@ -89,7 +90,8 @@ func tick(delta: float) -> void:
 	var potential: float = _potential_now()
 	agents[0].reward += potential - _potential
 	_potential = potential
-	if to_pad().length() > LOST_M:
+	var way: Vector3 = to_pad()
+	if Vector2(way.x, way.z).length() > LOST_M or -way.y > LOST_ABOVE_M:
 		agents[0].reward += REWARDS["crash"]
 		end({"lost": true})
 

@@ -15,6 +15,8 @@ const REWARDS: Dictionary[String, float] = {
 
 var task: String = "gather"
 
+var _is_caught: bool = false
+
 
 func _enter_tree() -> void:
 	var players: int = clampi(int(RLParameters.number("players", 4.0)), 2, 4)
@@ -41,6 +43,7 @@ func setup() -> void:
 func begin() -> void:
 	var chaser_mps: float = parameter("chaser_mps", 2.6)
 	var runner_mps: float = parameter("runner_mps", 2.5)
+	_is_caught = false
 	var taken: PackedVector3Array = []
 	for agent: MultiAgentVRController in agents:
 		taken.append(_free_place(taken))
@@ -68,8 +71,9 @@ func tick(delta: float) -> void:
 			)
 			end({"met": true, "success": is_clean})
 	elif _nearest_chase_m() < CATCH_M:
+		_is_caught = true
 		_pay_chase(REWARDS["caught"])
-		end({"caught": true, "success": true})
+		end({})
 
 
 func time_out() -> void:
@@ -85,7 +89,8 @@ func steer_by_hand() -> void:
 func describe(agent: FeatureAgent) -> Dictionary:
 	return {
 		"met": false,
-		"caught": false,
+		"caught": _is_caught,
+		"success": task == "chase" and (agent.role > 0) == _is_caught,
 		"collisions": agent.collisions,
 		"widest_m": widest_m(),
 		"opponent_m": agent.nearest_opponent_m(),

@@ -1,8 +1,8 @@
 class_name PhysicsStressController
 extends FeatureAgent
 ## Spawns boxes (0 to 10), throws those near the middle (a vector) and starts particles; sees 7
-## numbers: the times of tick and frame, how many boxes there are and are awake, their layers, and
-## the memory.
+## numbers: the times of tick and frame, the memory, how many boxes there are and are awake, and
+## their layers.
 
 var perf_monitor: VoxelPerformanceMonitor
 
@@ -15,11 +15,11 @@ func get_obs() -> Dictionary:
 		[
 			minf(perf_monitor.physics_ms / VoxelPerformanceMonitor.BUDGET_MS, 10.0),
 			minf(perf_monitor.render_ms / VoxelPerformanceMonitor.BUDGET_MS, 10.0),
+			OS.get_static_memory_usage() / VoxelPerformanceMonitor.BYTES_PER_MB / 2048.0,
 			yard.bodies.size() / most,
 			yard.awake / most,
 			yard.on_layers[0] / most,
 			yard.on_layers[1] / most,
-			OS.get_static_memory_usage() / VoxelPerformanceMonitor.BYTES_PER_MB / 2048.0,
 		]
 	}
 

@@ -80,14 +80,14 @@ func tick(delta: float) -> void:
 	_aim += agent.point * RATE_RAD * delta
 	_aim = _aim.clamp(Vector2(-0.55, -0.35), Vector2(0.55, 0.55))
 	_look()
+	var now: int = ticks
 	if held_slot >= 0 or agent.grip:
 		_drag()
 	var is_pressed: bool = agent.trigger and not _was_pressed
-	_was_pressed = agent.trigger
-	var ticks_before: int = ticks
-	if is_pressed:
+	if is_pressed and ticks == now:
 		_press()
-	if ticks < ticks_before:
+	_was_pressed = agent.trigger
+	if ticks != now:
 		return
 	var potential: float = _potential_now()
 	agent.reward += potential - _potential

@@ -3,7 +3,8 @@ extends Node
 ## How long ticks, frames and voxel chunks take, and what they hold: `get_statistics`.
 ##
 ## A stress scene adds it as `/root/VoxelPerformanceMonitor`. A tick is measured from after Sync,
-## which may wait for a trainer, to the end of the physics step.
+## which may wait for a trainer, to the end of the physics step; a frame from there to the end of its
+## drawing, or without a screen to the next tick.
 
 const PATH: NodePath = ^"/root/VoxelPerformanceMonitor"
 const BUDGET_MS: float = 1000.0 / 90.0
@@ -54,14 +55,15 @@ static func of(tree: SceneTree) -> VoxelPerformanceMonitor:
 
 func _init() -> void:
 	process_mode = Node.PROCESS_MODE_ALWAYS
-	for at: Array in [[BEFORE_SYNC, _end_step], [AFTER_SYNC, _begin_scripts], [LAST, _end_scripts]]:
+	process_priority = BEFORE_SYNC
+	RenderingServer.frame_post_draw.connect(_end_frame)
+	for at: Array in [[BEFORE_SYNC, _begin_tick], [AFTER_SYNC, _begin_scripts], [LAST, _end_scripts]]:
 		add_child(Probe.new(at[0], at[1]))
 
 
 func _process(_delta: float) -> void:
-	var now: int = Time.get_ticks_usec()
-	render_ms = (now - _frame_usec) / 1000.0 if _frame_usec else 0.0
-	_frame_usec = now
+	_end_step()
+	_frame_usec = Time.get_ticks_usec()
 
 
 func clear() -> void:
@@ -111,10 +113,22 @@ func get_statistics() -> Dictionary:
 	}
 
 
+func _end_frame() -> void:
+	if _frame_usec:
+		render_ms = (Time.get_ticks_usec() - _frame_usec) / 1000.0
+		_frame_usec = 0
+
+
+func _begin_tick() -> void:
+	_end_step()
+	_end_frame()
+
+
 func _end_step() -> void:
 	if not _stepping_since_usec:
 		return
 	var stepped: int = Time.get_ticks_usec() - _stepping_since_usec
+	_stepping_since_usec = 0
 	physics_ms = (_scripts_usec + stepped) / 1000.0
 	ticks += 1
 	tick_sum_ms += physics_ms

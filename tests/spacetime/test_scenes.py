@@ -87,7 +87,8 @@ def test_a_seed_and_actions_are_an_episode(name: SceneName, client: GodotAPIClie
     timed = TIMED.get(name, 0)
     first, again = (play(client, 7, 4, timed) for _ in range(2))
     assert first == again
-    assert play(client, 8, 4, timed) != first
+    if name != "physics_stress":  # which does not see where boxes fall
+        assert play(client, 8, 4, timed) != first
     scene = client.get_performance_metrics()["scene"]
     assert scene["islands"] == 1
     assert ("voxel_performance" in scene) == (name in TIMED)

@@ -9,6 +9,8 @@ const APART_M: float = 4.0
 const MEETING_M: float = 2.5
 const CATCH_M: float = 1.0
 const TRIES: int = 100
+const CHASER: Color = Color(0.85, 0.3, 0.2)
+const RUNNER: Color = Color(0.2, 0.5, 0.9)
 const REWARDS: Dictionary[String, float] = {
 	"met": 10.0, "collision": -0.5, "caught": 10.0, "escaped": 5.0, "per_metre": 0.5
 }
@@ -38,6 +40,7 @@ func setup() -> void:
 		if task == "chase":
 			agent.role = 1 if i % 2 == 0 else -1
 			agent.policy_name = "chaser" if agent.role > 0 else "runner"
+			_paint(agent.player_body, CHASER if agent.role > 0 else RUNNER)
 
 
 func begin() -> void:
@@ -150,6 +153,14 @@ func _free_place(taken: PackedVector3Array) -> Vector3:
 		if Array(taken).all(is_free):
 			break
 	return at
+
+
+func _paint(rig: VRRig, color: Color) -> void:
+	var paint: StandardMaterial3D = StandardMaterial3D.new()
+	paint.albedo_color = color
+	for part: String in ["Torso", "Head"]:
+		for mesh: Node in rig.find_children(part, "MeshInstance3D"):
+			mesh.material_override = paint
 
 
 func _on_hit(_normal: Vector3, agent: MultiAgentVRController) -> void:

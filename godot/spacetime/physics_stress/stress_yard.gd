@@ -69,6 +69,7 @@ func begin() -> void:
 	bursts = 0
 	awake = 0
 	_quiet_tick = 0
+	spawn(clampi(int(parameter("start_bodies", 0.0)), 0, MOST_BODIES))
 
 
 func tick(_delta: float) -> void:

@@ -22,9 +22,9 @@ func _ready() -> void:
 		agent.island = self
 		agent.init(agent.get_parent())
 	if DisplayServer.get_name() == "headless":
-		# Whatever moves tells its meshes so in every tick.
+		# A body that moves tells its meshes so in every tick.
 		for mesh: Node in find_children("*", "MeshInstance3D"):
-			if mesh.owner == self:
+			if mesh.owner == self and mesh.get_parent() is CollisionObject3D:
 				mesh.queue_free()
 	setup()
 	start()

@@ -3,8 +3,8 @@ extends Node
 ## How long ticks, frames and voxel chunks take, and what they hold: `get_statistics`.
 ##
 ## A stress scene adds it as `/root/VoxelPerformanceMonitor`. A tick is measured from after Sync,
-## which may wait for a trainer, to the end of the physics step; a frame from there to the end of its
-## drawing, or without a screen to the next tick.
+## which may wait for a trainer, to the end of the physics step; a frame from there to the end of
+## its drawing, or without a screen to the next tick.
 
 const PATH: NodePath = ^"/root/VoxelPerformanceMonitor"
 const BUDGET_MS: float = 1000.0 / 90.0
@@ -57,7 +57,9 @@ func _init() -> void:
 	process_mode = Node.PROCESS_MODE_ALWAYS
 	process_priority = BEFORE_SYNC
 	RenderingServer.frame_post_draw.connect(_end_frame)
-	for at: Array in [[BEFORE_SYNC, _begin_tick], [AFTER_SYNC, _begin_scripts], [LAST, _end_scripts]]:
+	for at: Array in [
+		[BEFORE_SYNC, _begin_tick], [AFTER_SYNC, _begin_scripts], [LAST, _end_scripts]
+	]:
 		add_child(Probe.new(at[0], at[1]))
 
 

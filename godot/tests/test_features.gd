@@ -67,6 +67,25 @@ func test_touchdowns() -> void:
 	check(site.agents[0].summary["lost"], "too far away")
 
 
+func test_a_scripted_pilot_succeeds() -> void:
+	var site: LandingSite = await _island(SITE)
+	site.craft.place(site.pad.position + Vector3(40.0, 150.0, -30.0), Vector3(-5.0, -10.0, 5.0))
+	frame_limit = 6000
+	for _tick: int in 5000:
+		var way: Vector3 = site.to_pad()
+		var velocity: Vector3 = site.craft.linear_velocity
+		var flat: Vector2 = 0.3 * Vector2(way.x, way.z) - Vector2(velocity.x, velocity.z)
+		var sink: float = -0.6 - 0.7 * sqrt(2.4 * maxf(-way.y, 0.0))
+		var lift: float = 2.0 * (sink - velocity.y) + 1.62
+		site.craft.thrust = (Vector3(flat.x, maxf(lift, 0.0), flat.y) / 5.0).limit_length()
+		await frames(1)
+		if site.agents[0].summary:
+			break
+	var told: Dictionary = site.agents[0].summary
+	check(told.get("success", false), "soft, and within 2 m: %s" % told)
+	check(told.get("fuel_left", 0.0) > 0.8, "with 80 %% of the fuel: %s" % told)
+
+
 func test_hovering_does_not_pay() -> void:
 	var site: LandingSite = await _island(SITE)
 	site.craft.place(site.pad.position + Vector3(0.0, 30.0, 0.0), Vector3.ZERO)

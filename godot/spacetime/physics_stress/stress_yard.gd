@@ -3,8 +3,8 @@ extends FeatureIsland
 ## A tray of boxes that are spawned, thrown and shaken until physics is slow or unstable.
 ##
 ## Task `stress`, the default, pays for slow ticks and instabilities; `budget` pays for as many
-## awake boxes as fit into 90 ticks a second. What the boxes do depends on the actions only; how long
-## that takes depends on the machine.
+## awake boxes as fit into 90 ticks a second. What the boxes do depends on the actions only; how
+## long that takes depends on the machine.
 
 const MOST_BODIES: int = 600
 const HALF_M: float = 6.0

@@ -82,6 +82,7 @@ def test_a_seed_and_actions_are_an_episode(name: SceneName, client: GodotAPIClie
     load(client, PRESETS[name].scene)
     told = client.request("GET", "/rl/info")
     assert told["n_agents"] == AGENTS.get(name, 1)
+    assert told["ticks_per_second"] == 90
     sizes = {key: space["size"] for key, space in told["observation_space"][0].items()}
     assert sizes == {key: [size] for key, size in SEES[name].items()}
     timed = TIMED.get(name, 0)

@@ -39,7 +39,7 @@ RUN_ELSEWHERE = {
     "estragon play": "tests/commands/test_play.py",
     "AI_TRAIN_DURATION=60 bash scripts/train.sh self-play": "tests/live/test_live.py",
 }
-LONG_PAGES = ("rllib.md", "training.md", "vr_navigation.md")
+LONG_PAGES = ("rllib.md", "scenes.md", "training.md", "vr_navigation.md")
 """Whose commands take minutes; what they do is tested elsewhere, too."""
 OF_THE_CHECKOUT = (
     "make",

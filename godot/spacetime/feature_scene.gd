@@ -1,9 +1,10 @@
 class_name FeatureScene
 extends Node3D
-## The base of SpaceTime's scenes: 90 ticks a second, islands with one agent each, and the HTTP API.
+## The base of SpaceTime's scenes: 90 ticks a second, islands with agents, and the HTTP API.
 ##
-## A scene overrides `make_island`; islands are far enough apart not to see each other. Parameters
-## are read with RLParameters, random numbers are drawn from the agent's `episode_seed`.
+## A scene sets `island` or overrides `make_island`; islands are far enough apart not to see each
+## other. Parameters are read with RLParameters, random numbers are drawn from the agent's
+## `episode_seed`.
 
 const TICKS_PER_SECOND: int = 90
 const TICKS_PER_STEP: int = 6
@@ -12,12 +13,14 @@ const MOST_ISLANDS: int = 64
 ## leaves the length of a tick the same to the bit.
 const HEADLESS_SPEED: int = 8
 
+## What an island is made of.
+@export var island: PackedScene
 ## How many islands there are; the parameter `rigs` goes first.
 @export_range(1, 64) var islands: int = 1
 ## How many there are in a game without a window that a trainer started over the socket.
 @export_range(1, 64) var training_islands: int = 8
 ## The distance between the middles of two islands.
-@export_range(1.0, 200.0, 1.0, "suffix:m") var spacing_m: float = 80.0
+@export_range(1.0, 5000.0, 1.0, "suffix:m") var spacing_m: float = 80.0
 
 ## Of all islands since the scene was loaded.
 var episodes: int = 0
@@ -39,6 +42,9 @@ func _enter_tree() -> void:
 func _exit_tree() -> void:
 	Engine.physics_ticks_per_second = _ticks_before
 	Engine.time_scale = _scale_before
+	var monitor: Node = get_node_or_null(VoxelPerformanceMonitor.PATH)
+	if monitor:
+		monitor.queue_free()
 
 
 func _ready() -> void:
@@ -48,9 +54,9 @@ func _ready() -> void:
 		islands = training_islands
 	islands = clampi(int(RLParameters.number("rigs", islands)), 1, MOST_ISLANDS)
 	for index: int in islands:
-		var island: Node3D = make_island(index)
-		island.position = place_of(index)
-		add_child(island)
+		var made: Node3D = make_island(index)
+		made.position = place_of(index)
+		add_child(made)
 
 
 ## Whether nobody sees the game.
@@ -58,19 +64,23 @@ static func is_headless() -> bool:
 	return DisplayServer.get_name() == "headless"
 
 
-## Virtual: an island with one agent.
+## Virtual: an island with its agents.
 func make_island(_index: int) -> Node3D:
-	return Node3D.new()
+	return island.instantiate()
 
 
 ## Virtual: figures for `/performance`.
 func get_metrics() -> Dictionary:
-	return {
+	var found: Dictionary = {
 		"islands": islands,
 		"episodes": episodes,
 		"successes": successes,
 		"comfort_mean": comfort_sum / maxi(episodes, 1),
 	}
+	var monitor: Node = get_node_or_null(VoxelPerformanceMonitor.PATH)
+	if monitor:
+		found["voxel_performance"] = monitor.get_statistics()
+	return found
 
 
 ## An island's episode is over.

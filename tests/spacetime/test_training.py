@@ -205,6 +205,8 @@ def test_the_doors(tmp_path: Path) -> None:
         "rl_training/train_vr_locomotion.py",
         "rl_training/test_vr_locomotion.py",
         "rl_training/api_controlled_training.py",
+        "rl_training/train_spacecraft_landing.py",
+        "rl_training/train_voxel_stress.py",
     ],
 )
 def test_doors_have_the_flags_of_their_callers(door: str) -> None:
@@ -214,6 +216,8 @@ def test_doors_have_the_flags_of_their_callers(door: str) -> None:
         "train_vr_locomotion.py": "--timesteps --num_envs --save_frequency --experiment_name --viz",
         "test_vr_locomotion.py": "--episodes",
         "api_controlled_training.py": "--timesteps --num_envs",
+        "train_spacecraft_landing.py": "--timesteps --num_envs --experiment_name --viz",
+        "train_voxel_stress.py": "--timesteps --num_envs --experiment_name --viz",
     }
     done = subprocess.run(
         [sys.executable, ROOT / door, "--help"], check=True, capture_output=True, text=True

@@ -1,9 +1,8 @@
 class_name TrackingArena
-extends Node3D
+extends FeatureIsland
 ## A rig that stands still and reaches for targets with both hands, to test tracking: what the XR
 ## nodes say is compared with what the mock was told, and jerks are counted.
 
-const LIMIT_TICKS: int = 20 * FeatureScene.TICKS_PER_SECOND
 const TOUCH_M: float = 0.1
 const TOUCHES_TO_SUCCEED: int = 10
 const HAND_SPEED_MPS: float = 1.5
@@ -20,56 +19,16 @@ var touches: int = 0
 var jerks: int = 0
 ## The farthest that a tracked hand was from where it was told to be.
 var worst_error_m: float = 0.0
-var ticks: int = 0
-
-var _random: RandomNumberGenerator = RandomNumberGenerator.new()
 
 @onready var rig: VRRig = $Rig
 @onready var controller: VRTrackingAIController = $Rig/AIController3D
 @onready var _markers: Array[Node3D] = [$LeftTarget, $RightTarget]
 
 
-func _ready() -> void:
-	controller.arena = self
-	controller.init(rig)
-	_begin()
-
-
-func _physics_process(delta: float) -> void:
-	if controller.needs_reset:
-		_begin()
-		return
-	if controller.heuristic == "human":
-		_steer_by_hand()
-	for hand: int in 2:
-		_move_hand(hand, delta)
-	rig.pose()
-	ticks += 1
-	_judge()
-
-
-## From a hand to its target.
-func way(hand: int) -> Vector3:
-	return targets[hand] - rig.reach[hand]
-
-
-func summarize() -> Dictionary:
-	return {
-		"touches": touches,
-		"jerks": jerks,
-		"tracking_error_m": worst_error_m,
-		"comfort_score": 1.0 - minf(jerks / float(maxi(ticks, 1)), 1.0),
-		"success": touches >= TOUCHES_TO_SUCCEED and worst_error_m < TOUCH_M,
-	}
-
-
-func _begin() -> void:
-	controller.reset()
-	_random.seed = controller.episode_seed
+func begin() -> void:
 	rig.place(Vector3.ZERO, 0.0)
 	touches = 0
 	jerks = 0
-	ticks = 0
 	worst_error_m = 0.0
 	for hand: int in 2:
 		rig.reach[hand] = Vector3.ZERO
@@ -79,8 +38,37 @@ func _begin() -> void:
 	rig.pose()
 
 
+func tick(delta: float) -> void:
+	for hand: int in 2:
+		_move_hand(hand, delta)
+	rig.pose()
+	_judge()
+
+
+func steer_by_hand() -> void:
+	var hand: int = 0 if Input.is_key_pressed(KEY_SHIFT) else 1
+	var stick: Vector2 = HandInput.stick()
+	wishes[hand] = Vector3(stick.x, stick.y, HandInput.turn())
+	wishes[1 - hand] = Vector3.ZERO
+
+
+func describe(_agent: FeatureAgent) -> Dictionary:
+	return {
+		"touches": touches,
+		"jerks": jerks,
+		"tracking_error_m": worst_error_m,
+		"comfort_score": 1.0 - minf(jerks / float(maxi(ticks, 1)), 1.0),
+		"success": touches >= TOUCHES_TO_SUCCEED and worst_error_m < TOUCH_M,
+	}
+
+
+## From a hand to its target.
+func way(hand: int) -> Vector3:
+	return targets[hand] - rig.reach[hand]
+
+
 func _draw_target(hand: int) -> void:
-	var share: Vector3 = Vector3(_random.randf(), _random.randf(), _random.randf())
+	var share: Vector3 = Vector3(random.randf(), random.randf(), random.randf())
 	targets[hand] = REACH.position + REACH.size * share
 	_markers[hand].position = _rest(hand) + targets[hand]
 
@@ -110,16 +98,3 @@ func _judge() -> void:
 			touches += 1
 			controller.reward += 1.0
 			_draw_target(hand)
-	if ticks >= LIMIT_TICKS:
-		controller.summary = summarize()
-		if get_parent() is FeatureScene:
-			get_parent().record_episode(controller.summary)
-		controller.truncated = true
-		_begin()
-
-
-func _steer_by_hand() -> void:
-	var hand: int = 0 if Input.is_key_pressed(KEY_SHIFT) else 1
-	var stick: Vector2 = HandInput.stick()
-	wishes[hand] = Vector3(stick.x, stick.y, HandInput.turn())
-	wishes[1 - hand] = Vector3.ZERO

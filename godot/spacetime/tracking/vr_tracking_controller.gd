@@ -1,16 +1,11 @@
 class_name VRTrackingAIController
-extends AIController3D
+extends FeatureAgent
 ## The agent of the tracking scene: sees both hands and their targets (21 numbers) and moves the
 ## hands (2 × 3 continuous actions).
 
-var arena: TrackingArena
-## How the episode that ended since the last action ended, or empty.
-var summary: Dictionary = {}
-
-
-func _ready() -> void:
-	# The arena keeps the time limit.
-	reset_after = 1 << 30
+var arena: TrackingArena:
+	get:
+		return island
 
 
 func get_obs() -> Dictionary:
@@ -34,7 +29,7 @@ func get_named_obs() -> Dictionary:
 
 
 func get_info() -> Dictionary:
-	return summary if summary else arena.summarize().merged({"success": false}, true)
+	return summary if summary else arena.describe(self).merged({"success": false}, true)
 
 
 func get_action_space() -> Dictionary:
@@ -43,7 +38,7 @@ func get_action_space() -> Dictionary:
 
 
 func set_action(action: Variant) -> void:
-	summary = {}
+	super(action)
 	for hand: int in 2:
 		var numbers: Array = action["left" if hand == 0 else "right"]
 		var wish: Vector3 = Vector3(numbers[0], numbers[1], numbers[2])

@@ -3,11 +3,12 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
-from estragon.spacetime.config import PORT, SCENE
+from estragon.spacetime.config import PORT
+from estragon.spacetime.scenes import PRESETS, SceneName, ScenePreset
 from estragon.support.files import ensure_writable
 from estragon.support.options import check_span, optional
 
@@ -20,19 +21,21 @@ class TrainSceneCommand:
     logs/<experiment_name>, in the output folder.
     """
 
-    timesteps: int = 100_000
+    preset: SceneName = "vr_locomotion"
+    """The scene, and how it is trained unless other options say so."""
+    timesteps: Annotated[int | None, optional("N")] = None
     """Steps of all agents together."""
-    num_envs: int = 4
-    """Agents that learn side by side in one game."""
+    num_envs: Annotated[int | None, optional("N")] = None
+    """Islands side by side in one game; each has one agent, or several."""
     save_frequency: int = 10_000
     """Steps between checkpoints."""
-    experiment_name: str = "vr_locomotion_v1"
-    """Name of the files."""
+    experiment_name: Annotated[str | None, optional("NAME")] = None
+    """Name of the files; default: that of the preset and _v1."""
     viz: bool = False
     """Show the game."""
-    scene: str = SCENE
-    """The scene."""
-    task: Annotated[str | None, optional("NAME")] = "course"
+    scene: Annotated[str | None, optional("SCENE")] = None
+    """Another scene."""
+    task: Annotated[str | None, optional("NAME")] = None
     """The scene's parameter `task`."""
     output: Path = Path("rl_training")
     """Folder of models and logs."""
@@ -46,54 +49,54 @@ class TrainSceneCommand:
 
     def run(self) -> int:
         """Train."""
-        for name in ("timesteps", "num_envs", "save_frequency"):
-            check_span(f"--{name}", getattr(self, name), 1)
+        chosen = self._chosen()
+        name = self.experiment_name or f"{self.preset}_v1"
+        check_span("--timesteps", chosen.timesteps, 1)
+        check_span("--num_envs", chosen.num_envs, 1)
+        check_span("--save_frequency", self.save_frequency, 1)
         models = self.output / "models"
-        final = models / f"{self.experiment_name}_final.zip"
+        final = models / f"{name}_final.zip"
         ensure_writable(final)
         from estragon.support import paths
         from estragon.trainers.sb3.settings import Sb3Hyperparameters, Sb3Settings
         from estragon.trainers.sb3.training import Additions, train
 
+        parameters = {"rigs": chosen.num_envs} | ({"task": chosen.task} if chosen.task else {})
         settings = Sb3Settings(
             env_path=str(paths.godot_project()),
-            scene=self.scene,
+            scene=chosen.scene,
             viz=self.viz,
-            arguments={f"parameter.{name}": value for name, value in self._parameters().items()},
-            timesteps=self.timesteps,
+            arguments={f"parameter.{key}": value for key, value in parameters.items()},
+            timesteps=chosen.timesteps,
             experiment_dir=self.output / "logs",
-            experiment_name=self.experiment_name,
+            experiment_name=name,
             seed=self.seed,
             save_checkpoint_frequency=self.save_frequency,
             save_model_path=final,
-            normalize=True,
             onnx_export_path=final.with_suffix(".onnx"),
+            inline_parameters=chosen.plan,
+            normalize=chosen.normalize,
+            policy_layers=chosen.policy_layers,
             hyperparameters=Sb3Hyperparameters(
-                # An update per 2,048 steps of all agents, whatever their number.
-                n_steps=max(2048 // self.num_envs, 16),
-                n_epochs=10,
-                batch_size=256,
-                learning_rate=5e-4,
-                # With 0.99, arriving sooner is worth more than a vignette costs.
-                gamma=0.9999,
-                ent_coef=0.0,
+                n_steps=max(chosen.rollout // chosen.num_envs, 16),
+                **{"n_epochs": 10, **chosen.hyperparameters},
             ),
         )
-        additions = Additions(
-            checkpoint_path=lambda steps: models / f"{self.experiment_name}_step_{steps}.zip"
-        )
-        with self._api() if self.api else contextlib.nullcontext():
+        additions = Additions(checkpoint_path=lambda steps: models / f"{name}_step_{steps}.zip")
+        with self._api(chosen.scene, parameters) if self.api else contextlib.nullcontext():
             if self.api:
                 settings = dataclasses.replace(
                     settings, env_path=None, scene=None, wire="http", port=self.port
                 )
             return train(settings, additions=additions)
 
-    def _parameters(self) -> dict[str, object]:
-        return {"rigs": self.num_envs} | ({"task": self.task} if self.task else {})
+    def _chosen(self) -> ScenePreset:
+        given = {name: getattr(self, name) for name in ("scene", "task", "timesteps", "num_envs")}
+        known = {name: value for name, value in given.items() if value is not None}
+        return dataclasses.replace(PRESETS[self.preset], **known)
 
     @contextlib.contextmanager
-    def _api(self) -> Iterator[None]:
+    def _api(self, scene: str, parameters: Mapping[str, object]) -> Iterator[None]:
         """Check that a game answers, or start one; load the scene, and print how fast it is."""
         from estragon.spacetime.client import GodotAPIClient
         from estragon.spacetime.serve import running_scene, wait_until_loaded
@@ -102,14 +105,12 @@ class TrainSceneCommand:
             client = opened.enter_context(GodotAPIClient(self.port))
             if client.health_check():
                 print(f"[API] a game answers on port {self.port}")
-                client.load_scene(self.scene)
+                client.load_scene(scene)
                 wait_until_loaded(client)
             else:
                 print(f"[API] no game answers on port {self.port}: starting one")
                 client, _ = opened.enter_context(
-                    running_scene(
-                        self.scene, self.port, window=self.viz, parameters=self._parameters()
-                    )
+                    running_scene(scene, self.port, window=self.viz, parameters=parameters)
                 )
                 before = os.environ.get("API_TOKEN")
                 os.environ["API_TOKEN"] = client.token

@@ -1,8 +1,9 @@
 """Evaluation during a run: held-out episodes in games of their own; the best model is kept."""
 
 import contextlib
+import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 from estragon.support.errors import UserError
 from estragon.support.files import read_json, write_json
 from estragon.trainers.metrics import Episodes
+from estragon.trainers.players import random_actions
 from estragon.trainers.sb3 import model_file
 from estragon.trainers.sb3.learner import Sb3Adapter
 from estragon.trainers.sb3.model_file import ModelFile
@@ -23,12 +25,9 @@ from estragon.trainers.settings import use_one_thread
 
 
 def play_episodes(
-    model: BaseAlgorithm | None, env: VecEnv, episodes: int, *, deterministic: bool = True
+    model: "BaseAlgorithm | RandomModel", env: VecEnv, episodes: int, *, deterministic: bool = True
 ) -> Episodes:
-    """Let a model play, or random actions without one.
-
-    Every agent plays its share, or short episodes would count more.
-    """
+    """Let a model play; every agent plays its share, or short episodes would count more."""
     targets = np.array([(episodes + agent) // env.num_envs for agent in range(env.num_envs)])
     played = np.zeros(env.num_envs, int)
     found = Episodes()
@@ -36,10 +35,7 @@ def play_episodes(
     state: Any = None
     begins = np.ones(env.num_envs, bool)
     while (played < targets).any():
-        if model is None:
-            actions = np.stack([env.action_space.sample() for _ in targets])
-        else:
-            actions, state = model.predict(observed, state, begins, deterministic)
+        actions, state = model.predict(observed, state, begins, deterministic)
         observed, _, begins, infos = env.step(actions)
         for agent in begins.nonzero()[0]:
             info = infos[agent]
@@ -49,16 +45,49 @@ def play_episodes(
     return found
 
 
-def play_model(
-    settings: Sb3Settings, path: Path, episodes: int, *, deterministic: bool = True
-) -> Episodes:
-    """Start the games of the settings, and let a model play in them."""
-    source = ModelFile(path, settings.algo, trust=settings.trust)
+@dataclasses.dataclass(frozen=True)
+class Player:
+    """A model, or chance, and the games that it plays in."""
+
+    model: Any
+    env: VecEnv
+
+    def act(self, observed: Any) -> np.ndarray:
+        """The actions of all agents, deterministically; without a memory."""
+        actions: np.ndarray = self.model.predict(observed, deterministic=True)[0]
+        return actions
+
+
+class RandomModel:
+    """Acts at random."""
+
+    def __init__(self, env: VecMonitor, seed: int) -> None:
+        self._act, self._env = random_actions(env, seed), env
+
+    def predict(self, *_: Any, **__: Any) -> tuple[np.ndarray, None]:
+        """As a model does."""
+        return self._act({}, self._env.action_space, np.ones(self._env.num_envs, bool)), None
+
+
+@contextlib.contextmanager
+def opened(settings: Sb3Settings, path: Path | None) -> Iterator[Player]:
+    """Start the games of the settings, with a model to play in them; None: random actions."""
+    source = None if path is None else ModelFile(path, settings.algo, trust=settings.trust)
     use_one_thread()
     with contextlib.closing(open_games(settings, None)) as games:
-        learner = Sb3Adapter.resumed(settings, source, games)
-        env = frozen(learner)
-        return play_episodes(learner.model, env, episodes, deterministic=deterministic)
+        if source is None:
+            yield Player(RandomModel(games, settings.seed), games)
+        else:
+            learner = Sb3Adapter.resumed(settings, source, games)
+            yield Player(learner.model, frozen(learner))
+
+
+def play_model(
+    settings: Sb3Settings, path: Path | None, episodes: int, *, deterministic: bool = True
+) -> Episodes:
+    """Start the games of the settings, and let a model play in them; None: random actions."""
+    with opened(settings, path) as player:
+        return play_episodes(player.model, player.env, episodes, deterministic=deterministic)
 
 
 def frozen(learner: Sb3Adapter) -> VecEnv:

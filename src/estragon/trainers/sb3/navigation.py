@@ -17,7 +17,12 @@ from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.parameters import Plan
 from estragon.trainers.metrics import Episodes
-from estragon.trainers.sb3.evaluating import EvaluationCallback, frozen, play_episodes
+from estragon.trainers.sb3.evaluating import (
+    EvaluationCallback,
+    RandomModel,
+    frozen,
+    play_episodes,
+)
 from estragon.trainers.sb3.learner import Sb3Adapter
 from estragon.trainers.sb3.model_file import ModelFile
 from estragon.trainers.sb3.scene_callbacks import PerformanceMetricsCallback, SceneReloadCallback
@@ -91,8 +96,7 @@ class Navigation:
         with contextlib.closing(self._open_held_out()) as games:
             games.seed(self._held_out_seed)
             if source is None:
-                games.action_space.seed(self._held_out_seed)
-                return play_episodes(None, games, episodes)
+                return play_episodes(RandomModel(games, self._held_out_seed), games, episodes)
             learner = Sb3Adapter.resumed(settings, source, games)
             return play_episodes(
                 learner.model, frozen(learner), episodes, deterministic=deterministic

@@ -1,0 +1,103 @@
+"""SpaceTime's scenes and how each is trained: the presets of `estragon train scene`.
+
+Imports no training library, so that `--help` works without one.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from estragon.spacetime.config import SCENE
+
+SceneName = Literal[
+    "vr_locomotion",
+    "spacecraft_landing",
+    "multi_agent_vr",
+    "voxel_stress",
+    "physics_stress",
+    "ui_interaction",
+]
+FEATURES = "res://scenes/features/"
+
+
+@dataclasses.dataclass(frozen=True)
+class ScenePreset:
+    """How a scene is trained with PPO."""
+
+    scene: str
+    timesteps: int
+    """Steps of all agents together."""
+    num_envs: int
+    """Islands in one game; each has one agent, or several."""
+    task: str | None = None
+    """The scene's parameter `task`."""
+    rollout: int = 2048
+    """Steps of all islands between two updates, whatever their number."""
+    normalize: bool = True
+    policy_layers: tuple[int, ...] = (64, 64)
+    hyperparameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    plan: dict[str, Any] | None = None
+    """Parameters and a curriculum, in the form of a parameter file."""
+
+
+def _landing(name: str, low: float, high: float, across: float, **until: Any) -> dict[str, Any]:
+    """A lesson that starts between two heights, so many metres beside the pad."""
+    start = {"start_min_m": low, "start_max_m": high, "start_offset_m": across}
+    lesson = {"name": name, "parameters": start | {"start_speed_mps": min(across / 10, 10)}}
+    return lesson | ({"until": until} if until else {})
+
+
+LANDED: dict[str, Any] = {"success_rate": 0.7, "key": "soft_landing", "window": 60}
+LANDING_LESSONS = [
+    _landing("low", 10, 40, 10, **LANDED),
+    _landing("middle", 40, 200, 60, **LANDED),
+    _landing("high", 200, 500, 120, **LANDED),
+    _landing("full", 500, 1000, 200),
+]
+PRESETS: dict[SceneName, ScenePreset] = {
+    "vr_locomotion": ScenePreset(
+        SCENE,
+        100_000,
+        4,
+        task="course",
+        hyperparameters={
+            "batch_size": 256,
+            "learning_rate": 5e-4,
+            # With 0.99, arriving sooner is worth more than a vignette costs.
+            "gamma": 0.9999,
+            "ent_coef": 0.0,
+        },
+    ),
+    "spacecraft_landing": ScenePreset(
+        f"{FEATURES}spacecraft_landing.tscn",
+        500_000,
+        8,
+        hyperparameters={"batch_size": 128, "gamma": 0.995, "learning_rate": 5e-4},
+        plan={"curriculum": LANDING_LESSONS},
+    ),
+    "multi_agent_vr": ScenePreset(
+        f"{FEATURES}multi_agent_vr.tscn",
+        300_000,
+        4,
+        task="gather",
+        hyperparameters={"batch_size": 256},
+    ),
+    "voxel_stress": ScenePreset(
+        f"{FEATURES}voxel_stress.tscn",
+        20_000,
+        2,
+        rollout=512,
+        # A high entropy coefficient explores more.
+        hyperparameters={"ent_coef": 0.1},
+    ),
+    "physics_stress": ScenePreset(
+        f"{FEATURES}physics_stress.tscn", 20_000, 2, task="stress", rollout=512
+    ),
+    "ui_interaction": ScenePreset(
+        f"{FEATURES}ui_interaction.tscn",
+        500_000,
+        16,
+        rollout=4096,
+        hyperparameters={"batch_size": 256, "ent_coef": 0.005},
+    ),
+}

@@ -1,0 +1,89 @@
+"""Episodes as files of actions: what an agent found in a scene can be played again without it."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+
+from estragon.support.files import read_json, write_json
+from estragon.trainers.metrics import Episodes
+from estragon.trainers.sb3.settings import Sb3Settings
+from estragon.trainers.sb3.training import open_games
+
+Act = Callable[[Any], np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """One episode of one agent: the seed of the game, and all actions."""
+
+    scene: str
+    arguments: dict[str, Any]
+    """Of the game."""
+    seed: int
+    actions: list[list[float]]
+    reward: float
+    figures: dict[str, float]
+    """Of the game's last info."""
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file."""
+        return cls(**read_json(path, dict[str, Any]))
+
+    def write(self, path: Path) -> None:
+        """Write a file."""
+        write_json(path, dataclasses.asdict(self))
+
+
+def record(settings: Sb3Settings, env: VecEnv, act: Act, episodes: int, figure: str) -> Trace:
+    """Play episodes of one agent, each with a seed of its own; the one with the highest figure.
+
+    Args:
+        settings: of the games.
+        env: the games, with one agent.
+        act: from observations (1, …) to actions (1, …).
+        episodes: how many are played.
+        figure: a key of the game's info, or `reward`.
+    """
+    found = [
+        _play(settings, env, lambda observed, _: act(observed), settings.seed + number)
+        for number in range(episodes)
+    ]
+    return max(found, key=lambda trace: trace.figures.get(figure, trace.reward))
+
+
+def replay(trace: Trace, settings: Sb3Settings) -> Trace:
+    """Play the same actions again; the figures are what happened this time."""
+    settings = dataclasses.replace(settings, scene=trace.scene, arguments=trace.arguments)
+    actions = np.array(trace.actions, np.float32)
+    with contextlib.closing(open_games(settings, None)) as games:
+        return _play(settings, games, lambda _, step: actions[step : step + 1], trace.seed)
+
+
+def _play(
+    settings: Sb3Settings, env: VecEnv, act: Callable[[Any, int], np.ndarray], seed: int
+) -> Trace:
+    env.seed(seed)
+    observed: Any = env.reset()
+    taken: list[list[float]] = []
+    done = np.zeros(1, bool)
+    infos: list[dict[str, Any]] = [{}]
+    while not done[0]:
+        actions = act(observed, len(taken))
+        taken.append([float(value) for value in actions[0]])
+        observed, _, done, infos = env.step(actions)
+    ended = Episodes()
+    ended.add(float(infos[0]["episode"]["r"]), infos[0]["episode"]["l"], infos[0])
+    return Trace(
+        scene=settings.scene or "",
+        arguments=dict(settings.arguments or {}),
+        seed=seed,
+        actions=taken,
+        reward=ended.reward_mean,
+        figures=ended.custom_means(),
+    )

@@ -10,16 +10,7 @@ import pytest
 from estragon.support import paths
 from estragon.tag.arenas import Arenas
 from estragon.tag.layout import check_layout, load_layout
-from estragon.tag.rules import (
-    GOING_ON,
-    HIDER,
-    OBS,
-    SEEKER,
-    TAGGED,
-    TERM,
-    TIMED_OUT,
-    load_rules,
-)
+from estragon.tag.rules import GOING_ON, HIDER, OBS, SEEKER, TAGGED, TERM, TIMED_OUT, load_rules
 from tests.tag.staging import command, field, place, staged, tick_rules
 
 HIDE = tick_rules(rules="hide")
@@ -90,17 +81,6 @@ def test_a_rule_set_brings_its_rewards_along() -> None:
     assert load_rules(rules="hide").rewards == "hide"
     assert load_rules(rules="hide", rewards="classic").rewards == "classic"
     assert load_rules(rules="seek").rewards == load_rules().rewards == "default"
-
-
-def test_the_seeker_is_slower_by_its_pace() -> None:
-    rules = {"hide": msgspec.structs.replace(HIDE.rule_set, seeker_pace=0.5)}
-    slow = msgspec.structs.replace(HIDE, rule_sets=rules)
-    arenas = staged((-6.0, REST, 0.0), (-6.0, REST, 4.0), rules=slow)
-    arenas.arenas["tick"] = HEAD_START
-    for _ in range(60):
-        arenas.step(command((1, 0, 0), (1, 0, 0)), restart=False)
-    speeds = [field(arenas, agent, "velocity_x") for agent in (SEEKER, HIDER)]
-    assert speeds == [HIDE.agent.speed_mps / 2, HIDE.agent.speed_mps]
 
 
 def test_rules_from_before_hide_still_load(tmp_path: Path) -> None:

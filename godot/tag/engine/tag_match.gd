@@ -135,8 +135,6 @@ func command(action_0: PackedFloat32Array, action_1: PackedFloat32Array) -> void
 	if eyes_closed():
 		_sight = 0
 		_commands[seeker].clear()
-	_commands[seeker].move_x *= rules.seeker_pace
-	_commands[seeker].move_z *= rules.seeker_pace
 	_distance_before = agents[0].distance_to(agents[1])
 	_ticks_left = rules.decision_ticks
 	deciding = true

@@ -80,8 +80,6 @@ var immunity_ticks: int
 ## Ticks in which the seeker's eyes are closed: it neither moves nor sees.
 var head_start_sec: float
 var head_start_ticks: int
-## The seeker's speed, as a share of the hider's.
-var seeker_pace: float
 var tag_ends_episode: bool
 ## The reward profile in force, by the names of rules.json.
 var weights: Dictionary[String, float] = {}
@@ -254,7 +252,6 @@ func _take_episode(data: Dictionary) -> void:
 	var chosen: Dictionary = data.rule_sets[rule_set]
 	immunity_ticks = int(chosen.immunity_sec * ticks_per_second + 0.5)
 	tag_ends_episode = chosen.tag_ends_episode
-	seeker_pace = chosen.get("seeker_pace", 1.0)
 	head_start_sec = chosen.get("head_start_sec", 0.0)
 	head_start_ticks = int(head_start_sec * ticks_per_second + 0.5)
 	limit_time(data.episode.time_limit_sec)

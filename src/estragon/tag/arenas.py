@@ -468,10 +468,7 @@ def decide(
     packed, w, c = game.packed, game.weights, _constants(game.varied, a, game.constants)
     layout, count = arena.layout, packed.counts[arena.layout]
     acted_as_seeker = arena.seeker
-    one_pace = c.seeker_pace if acted_as_seeker == 0 else 1.0
-    two_pace = c.seeker_pace if acted_as_seeker == 1 else 1.0
-    command_one = command_of(actions[a, 0], one_pace, c)
-    command_two = command_of(actions[a, 1], two_pace, c)
+    command_one, command_two = command_of(actions[a, 0], c), command_of(actions[a, 1], c)
     sight = 1 if agents[a, acted_as_seeker].seen_tick == arena.tick else -1
     if arena.tick < c.head_start_ticks:
         sight = 0

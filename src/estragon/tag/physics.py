@@ -25,8 +25,8 @@ class Command(NamedTuple):
 
 
 @inlined
-def command_of(action: np.ndarray, pace: float, c: Constants) -> Command:
-    """No NaN, each part in [-1, 1], the move at most `pace` long, jump yes or no."""
+def command_of(action: np.ndarray, c: Constants) -> Command:
+    """No NaN, each part in [-1, 1], the move at most 1 long, jump yes or no."""
     move_x = _part(float(action[0]))
     move_z = _part(float(action[1]))
     length = math.sqrt(move_x * move_x + move_z * move_z)
@@ -38,7 +38,7 @@ def command_of(action: np.ndarray, pace: float, c: Constants) -> Command:
     want_x = move_x / length if turns else 0.0
     want_z = move_z / length if turns else 0.0
     jumps = float(action[2]) > c.jump_threshold
-    return Command(move_x * pace, move_z * pace, want_x, want_z, turns, jumps)
+    return Command(move_x, move_z, want_x, want_z, turns, jumps)
 
 
 @inlined

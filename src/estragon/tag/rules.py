@@ -117,8 +117,6 @@ class RuleSet(Struct, frozen=True, forbid_unknown_fields=True):
     """For this long the seeker neither moves nor sees, and nobody can be tagged."""
     rewards: str = ""
     """The reward profile that comes with the rule set when it is chosen by name."""
-    seeker_pace: Annotated[float, Meta(gt=0.0, le=1.0)] = 1.0
-    """The seeker's speed, as a share of the hider's."""
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True):

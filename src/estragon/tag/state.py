@@ -68,7 +68,6 @@ class Constants(NamedTuple):
     decision_ticks: int
     immunity_ticks: int
     head_start_ticks: int
-    seeker_pace: float
     tag_ends_episode: bool
 
 
@@ -126,7 +125,6 @@ def constants_of(rules: Rules) -> Constants:
         decision_ticks=rules.episode.step_tick_interval,
         immunity_ticks=rules.immunity_ticks,
         head_start_ticks=rules.head_start_ticks,
-        seeker_pace=rules.rule_set.seeker_pace,
         tag_ends_episode=rules.rule_set.tag_ends_episode,
     )
 

@@ -32,7 +32,6 @@ class Constants:
     limit_ticks: int
     immunity_ticks: int
     head_start_ticks: int
-    seeker_pace: float
     tag_ends_episode: bool
     tag_reach: float
     spawn_separation: float
@@ -80,7 +79,6 @@ def derive_constants(rules_json: dict[str, Any]) -> Constants:
         limit_ticks=rounded(episode["time_limit_sec"] * ticks_per_second) + head_start_ticks,
         head_start_ticks=head_start_ticks,
         immunity_ticks=rounded(rule_set["immunity_sec"] * ticks_per_second),
-        seeker_pace=float(rule_set.get("seeker_pace", 1.0)),
         tag_ends_episode=bool(rule_set["tag_ends_episode"]),
         tag_reach=float(episode["tag_reach_m"]),
         spawn_separation=float(episode["spawn_separation_m"]),

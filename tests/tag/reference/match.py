@@ -1,7 +1,7 @@
 """A whole match of the reference, written from docs/physics.md alone."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.tag.reference.arithmetic import lesser, single, singles, threefry
@@ -141,8 +141,6 @@ class ReferenceMatch:
         if closed:
             actions = [[0.0, 0.0, 0.0] if i == seeker else actions[i] for i in (0, 1)]
         commands = [read_command(action, self.constants) for action in actions]
-        wanted, pace = commands[seeker], self.constants.seeker_pace
-        commands[seeker] = replace(wanted, move_x=wanted.move_x * pace, move_z=wanted.move_z * pace)
         tally = Tally(sight=0 if closed else 1 if self.sees[seeker] else -1)
         before = distance_between(*self.agents)
         end, winner = GOING_ON, NOBODY

@@ -53,11 +53,12 @@ class Sampler(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=Tru
     def draw(self, rng: np.random.Generator) -> Value:
         """One value."""
         if self.uniform:
-            return float(rng.uniform(*self.uniform))
+            return float(rng.uniform(self.uniform[0], self.uniform[1]))
         if self.log_uniform:
-            return math.exp(rng.uniform(*map(math.log, self.log_uniform)))
+            low, high = map(math.log, self.log_uniform)
+            return math.exp(rng.uniform(low, high))
         if self.normal:
-            return float(rng.normal(*self.normal))
+            return float(rng.normal(self.normal[0], self.normal[1]))
         return self.chosen[int(rng.integers(len(self.chosen)))]
 
     @property

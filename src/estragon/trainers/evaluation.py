@@ -45,7 +45,7 @@ def grid_of(plan: Plan, cells: int) -> GridPlan:
     """A plan with the ranges of its first two uniform or log_uniform parameters divided."""
     if len(plan.lessons) > 1:
         raise UserError("expected parameters without a curriculum to evaluate in")
-    edges = {}
+    edges: dict[str, list[float]] = {}
     for name, sampler in plan.samplers[0].items():
         low, high = sampler.uniform or sampler.log_uniform or (0.0, 0.0)
         if low < high and len(edges) < MAX_AXES:

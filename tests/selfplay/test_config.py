@@ -52,4 +52,3 @@ def test_names_of_earlier_versions_are_understood() -> None:
     config = PPOConfig.from_saved(saved | {"value_weight": 0.25, "epochs": 3})
     assert (config.gamma, config.gae_lambda, config.max_grad_norm) == (0.9, 0.8, 1.0)
     assert (config.target_kl, config.value_coef, config.epochs) == (0.1, 0.25, 3)
-    assert config.reach_factor == 1.0  # a run from before it learned with the rules as they are

@@ -247,22 +247,3 @@ def test_the_layout_option_is_for_lessons_without_one(tmp_path: Path) -> None:
     rules = load_rules()
     assert variation.layouts_of(0) == load_layouts("empty", rules)
     assert variation.layouts_of(1) == load_layouts("rooms", rules)
-
-
-def test_the_reach_shrinks_towards_that_of_the_rules() -> None:
-    rules = load_rules()
-    layouts = load_layouts("colonnade", rules)
-    reach = rules.episode.tag_reach_m
-    variation = Variation.of_reach(rules, layouts, 8.0)
-
-    def longest_of(variation: Variation) -> list[float]:
-        spans = [samplers["tag_reach_m"].span for samplers in variation.plan.samplers]
-        return [span[1] for span in spans if span is not None]
-
-    longest = longest_of(variation)
-    assert longest == pytest.approx([8.0 * reach, 4.8 * reach, 2.4 * reach])
-    drawn = [variation.values(2, 1, arena, 0)["tag_reach_m"] for arena in range(50)]
-    assert reach / 2.0 <= min(drawn) < reach < max(drawn) <= 2.4 * reach
-    thin = msgspec.structs.replace(layouts[0].boxes[0], size_m=(0.2, 2.0, 4.0))
-    narrow = msgspec.structs.replace(layouts[0], boxes=[thin])
-    assert longest_of(Variation.of_reach(rules, [narrow], 8.0))[0] == pytest.approx(0.18)

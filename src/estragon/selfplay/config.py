@@ -80,9 +80,6 @@ class PPOConfig:
     """An update stops early when the KL divergence exceeds this."""
     reward_scale: float = 0.1
     """Rewards are multiplied by this before learning."""
-    reach_factor: float = 6.0
-    """In a league, episodes draw their tag reach, at first up to this many times that of the rules,
-    later less: near misses teach. 1 learns with the rules as they are."""
     past: float = 0.5
     """Share of arenas in which one side is a past self."""
     sparring: float = 0.2
@@ -101,7 +98,6 @@ class PPOConfig:
         known = {OLD_NAMES.get(name, name): saved[name] for name in saved if name not in GONE}
         if "entropy" in known:  # it used to be constant
             known.setdefault("final_entropy", known["entropy"])
-        known.setdefault("reach_factor", 1.0)
         return cls(**known)
 
     def check(self) -> None:

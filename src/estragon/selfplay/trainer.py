@@ -31,7 +31,7 @@ from estragon.support.parameters import Curriculum
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.rules import HIDER, ROLES, SEEKER, Role
-from estragon.tag.variation import SUCCESS, Variation
+from estragon.tag.variation import SUCCESS
 
 RNG_PLAY, RNG_OPPONENTS, RNG_LEAGUE, RNG_UPDATE = range(4)
 """The purposes of random streams."""
@@ -302,10 +302,7 @@ class EmbeddedSource:
         """Prepare the arenas for a run of `steps` agent-steps, both roles together."""
         config.check()
         self._task, self._config, self._steps = task, config, steps
-        self._variation = task.variation
-        if self._variation is None and task.opponent == LEAGUE and config.reach_factor > 1.0:
-            self._variation = Variation.of_reach(task.rules, task.layouts, config.reach_factor)
-        self.curriculum = Curriculum(self._variation.plan) if self._variation else None
+        self.curriculum = Curriculum(task.variation.plan) if task.variation else None
         count = config.arenas // BLOCKS
         split = split_arenas(count, task.role, task.opponent, config.past, config.sparring)
         self.arenas = []
@@ -318,7 +315,7 @@ class EmbeddedSource:
                 seed=task.seed,
                 first_arena=block * count,
                 threads=1,
-                variation=self._variation,
+                variation=task.variation,
             )
             arenas.reset()
             self.arenas.append(arenas)
@@ -351,9 +348,9 @@ class EmbeddedSource:
 
     def figures(self) -> dict[str, float]:
         """The lesson, and the mean of every rule number that varies."""
-        if self._variation is None:
+        if self._task.variation is None:
             return {}
-        names = sorted(set().union(*self._variation.plan.samplers))
+        names = sorted(set().union(*self._task.variation.plan.samplers))
         values = np.concatenate([arenas.values for arenas in self.arenas])
         means = {f"parameter_{name}": float(values[name].mean()) for name in names}
         return {"lesson": self.arenas[0].lesson} | means

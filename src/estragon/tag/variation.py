@@ -19,8 +19,6 @@ from estragon.tag.threefry import LAYOUT, uniform_pair
 
 DECIMALS = 4
 """Values are rounded to so many, so that every reader of a rules file gets the same bits."""
-ARMS = (("far", 0.25, 1.0), ("nearer", 0.6, 0.6), ("near", 1.0, 0.3))
-"""Lessons of `of_reach`: name, until which share of the training, and how much of its factor."""
 SUCCESS = "success"
 """What the seeker's win is called in a criterion."""
 
@@ -78,30 +76,6 @@ class Variation:
             for samplers in plan.samplers
         )
         return cls(dataclasses.replace(plan, samplers=numbers), layouts, offered)
-
-    @classmethod
-    def of_reach(cls, rules: Rules, layouts: list[Layout], factor: float) -> Self:
-        """Arms that get shorter while the policies learn; near misses count as tags at first.
-
-        Args:
-            rules, layouts: of the game.
-            factor: in the first lesson, the reach is at most so many times that of the rules.
-        """
-        reach = rules.episode.tag_reach_m
-        thinnest = min(
-            (min(box.size_m[0], box.size_m[2]) for layout in layouts for box in layout.boxes),
-            default=1.0,
-        )
-        lessons = []
-        for name, until, share in ARMS:
-            longest = max(min(reach * factor * share, 0.9 * thinnest, 1.0), reach)
-            lesson = {
-                "name": name,
-                "parameters": {"tag_reach_m": {"uniform": [reach / 2.0, longest]}},
-            }
-            lessons.append(lesson | ({"until": {"progress": until}} if until < 1.0 else {}))
-        offered = [list(range(len(layouts)))] * len(lessons)
-        return cls(Plan.parse({"curriculum": lessons}), layouts, offered)
 
     def layouts_of(self, lesson: int) -> list[Layout]:
         """The layouts that a lesson's episodes draw from."""

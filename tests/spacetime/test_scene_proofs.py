@@ -222,7 +222,8 @@ def _chase(chaser: Path | None, runner: Path | None) -> float:
             for role, path in (("chaser", chaser), ("runner", runner))
         }
         observed: Any = games.reset()
-        begins, ends = np.ones(len(names), bool), []
+        begins = np.ones(len(names), bool)
+        ends: list[bool] = []
         while len(ends) < EPISODES:
             actions = np.zeros((len(names), 2), np.float32)
             for mine, act in acts.values():

@@ -223,7 +223,7 @@ def _chase(chaser: Path | None, runner: Path | None) -> float:
         }
         observed: Any = games.reset()
         begins = np.ones(len(names), bool)
-        ends: list[Any] = []
+        ends: list[bool] = []
         while len(ends) < EPISODES:
             actions = np.zeros((len(names), 2), np.float32)
             for mine, act in acts.values():

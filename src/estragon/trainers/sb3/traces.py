@@ -71,7 +71,7 @@ def _play(
     env.seed(seed)
     observed: Any = env.reset()
     taken: list[list[float]] = []
-    done = np.zeros(1, bool)
+    done: np.ndarray = np.zeros(1, bool)
     infos: list[dict[str, Any]] = [{}]
     while not done[0]:
         actions = act(observed, len(taken))

@@ -20,7 +20,7 @@ GAMES = 4
 PPO = (
     f"--n_parallel {GAMES} --n_steps 32 --batch_size 256 --learning_rate 0.001 --linear_lr_schedule"
 )
-AT_ONCE = 6
+AT_ONCE = 3
 STEPS = 60_000
 LEARNED, NOT_LEARNED = 0.6, 0.2
 """Share of episodes that reach the goal."""

@@ -4,7 +4,8 @@ extends AIController3D
 
 const NOTHING: Dictionary = {"success": false}
 
-var island: FeatureIsland
+## A FeatureIsland. Named here, the two classes would keep each other in memory at exit.
+var island: Node3D
 ## How the episode that ended since the last action ended, or empty.
 var summary: Dictionary = {}
 ## For the HTTP API.

@@ -117,7 +117,7 @@ def usual(seed: int, **training: Any) -> RLConfig:
     config.environment.num_environments = 64
     config.environment.max_episode_steps = 400
     config.training = dataclasses.replace(
-        config.training, seed=seed, total_timesteps=40_000, eval_freq=0
+        config.training, seed=seed, total_timesteps=120_000, eval_freq=0
     )
     config.training = dataclasses.replace(config.training, **training)
     return config

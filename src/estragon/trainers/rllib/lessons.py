@@ -49,8 +49,10 @@ class RunnerLessons:
         )
 
     def save(self) -> dict[str, Any]:
-        """For a checkpoint."""
-        return self.curriculum.save({str(number): feed for number, feed in self._feeds.items()})
+        """For a checkpoint; an env runner that has not reported yet is in the lesson, too."""
+        lesson = {"lesson": self.curriculum.lesson}
+        feeds = {str(number): {**feed, **lesson} for number, feed in self._feeds.items()}
+        return self.curriculum.save(feeds)
 
 
 class LessonCallback(RLlibCallback):

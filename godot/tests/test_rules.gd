@@ -8,6 +8,7 @@ const LAYOUTS: Dictionary[String, int] = {
 	"four_corners": 4,
 	"empty": 0,
 	"rooms": 20,
+	"blocks": 9,
 	"house": 16,
 }
 

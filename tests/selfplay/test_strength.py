@@ -267,7 +267,7 @@ def test_a_run_folder_is_named_after_its_sources() -> None:
 
 @pytest.mark.prove
 def test_hiders_hide(record_result: Recorder) -> None:
-    rules, layouts = load_rules(rules="hide"), "rooms,house"
+    rules, layouts = load_rules(rules="hide"), "blocks"
     run = train("hide", "--rules", "hide", "--layout", layouts)
     policies = load_policies(run.policy("policy"), rules)
     seeker, hider = (in_torch(policies[role], rules) for role in ROLES)

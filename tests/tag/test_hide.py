@@ -17,7 +17,7 @@ HIDE = tick_rules(rules="hide")
 REST = HIDE.agent.size_m / 2 + HIDE.physics.skin_m
 HEAD_START = HIDE.head_start_ticks
 RUN = (1, 0, 1)
-LAYOUTS = ("rooms", "house")
+LAYOUTS = ("blocks", "house", "rooms")
 
 
 def facing_arenas(tick: int) -> Arenas:
@@ -62,6 +62,22 @@ def test_nobody_is_tagged_in_the_head_start_and_the_time_limit_follows_it() -> N
     assert (np.diff(left) < 0.0).all()
 
 
+def test_the_hider_hears_a_seeker_behind_a_wall() -> None:
+    """Within earshot it knows the place, without seeing; the seeker hears nothing."""
+    reach = HIDE.rule_set.hearing_m
+    for distance, expected in ((reach - 0.01, True), (reach + 0.01, False)):
+        arenas = staged((-9.0, REST, 0.0), (distance - 9.0, REST, 0.0), rules=HIDE)
+        for agent in (SEEKER, HIDER):
+            place(arenas, agent, forward_x=0.0, forward_z=1.0, seen_tick=-1)
+        arenas._observe()
+        seen = arenas.observations[0]
+        assert (seen[:, OBS.opponent_visible] == 0.0).all()
+        assert seen[SEEKER, OBS.last_seen_age] == 1.0
+        assert seen[HIDER, OBS.last_seen_age] == (0.0 if expected else 1.0)
+        x = -distance / HIDE.observation.position_scale_m if expected else 0.0
+        assert seen[HIDER, OBS.last_seen_relative] == pytest.approx(x)
+
+
 def test_sight_pays_the_one_what_it_costs_the_other() -> None:
     bonus = HIDE.reward_weights.sight_bonus
     assert bonus > 0.0
@@ -87,7 +103,7 @@ def test_rules_from_before_hide_still_load(tmp_path: Path) -> None:
     data = json.loads(paths.rules_file().read_text())
     del data["rule_sets"]["hide"], data["reward_profiles"]["hide"], data["reward_terms"]["sight"]
     for rule_set in data["rule_sets"].values():
-        del rule_set["head_start_sec"]
+        del rule_set["head_start_sec"], rule_set["hearing_m"]
     path = tmp_path / "rules.json"
     path.write_text(json.dumps(data))
     old = load_rules(path)

@@ -27,7 +27,7 @@ CASES = [
         ("playground", "transfer", "classic"),
         ("random:0-15", "transfer", "default"),
         ("four_corners,random:16-31,central_cross", "seek", "classic"),
-        ("rooms,house", "hide", "hide"),
+        ("blocks,house", "hide", "hide"),
     )
     for clinging in (False, True)
 ]

@@ -76,13 +76,21 @@ func observe(
 	else:
 		cast_fan(agent, other)
 	var visible: bool = _write_rays(out) or (not closed and sees(agent, other))
-	if visible:
+	if visible or (not is_seeker and hears(agent, other)):
 		agent.seen_x = other.x
 		agent.seen_y = other.y
 		agent.seen_z = other.z
 		agent.seen_tick = tick
 	_write_head(agent, is_seeker, visible, tick, out)
 	return out
+
+
+## Whether the opponent's centre is within hearing, behind a box or not.
+func hears(agent: TagAgent, other: TagAgent) -> bool:
+	var x: float = other.x - agent.x
+	var y: float = other.y - agent.y
+	var z: float = other.z - agent.z
+	return x * x + y * y + z * z < _rules.hearing_square
 
 
 ## Fill `wall` and `body`.

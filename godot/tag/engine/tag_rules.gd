@@ -80,6 +80,8 @@ var immunity_ticks: int
 ## Ticks in which the seeker's eyes are closed: it neither moves nor sees.
 var head_start_sec: float
 var head_start_ticks: int
+## How far away the hider hears where the seeker is, squared.
+var hearing_square: float
 var tag_ends_episode: bool
 ## The reward profile in force, by the names of rules.json.
 var weights: Dictionary[String, float] = {}
@@ -254,4 +256,6 @@ func _take_episode(data: Dictionary) -> void:
 	tag_ends_episode = chosen.tag_ends_episode
 	head_start_sec = chosen.get("head_start_sec", 0.0)
 	head_start_ticks = int(head_start_sec * ticks_per_second + 0.5)
+	var hearing: float = chosen.get("hearing_m", 0.0)
+	hearing_square = hearing * hearing
 	limit_time(data.episode.time_limit_sec)

@@ -43,7 +43,7 @@ from estragon.tag.state import (
 )
 from estragon.tag.threefry import FACING, LAYOUT, SPAWN, uniform_pair
 from estragon.tag.variation import Variation
-from estragon.tag.vision import cast_fan, close_eyes, sees, write_head, write_rays
+from estragon.tag.vision import cast_fan, close_eyes, hears, sees, write_head, write_rays
 
 SEEDS = 2**32
 FIRST_TRIES, SECOND_TRIES, FACING_TRIES = 16, 64, 32
@@ -561,7 +561,7 @@ def observe(
             visible = write_rays(scratch, out, c) or sees(
                 agent, other, packed.boxes, layout, count, c
             )
-        if visible:
+        if visible or (i != arena.seeker and hears(agent, other, c)):
             agent.seen_x, agent.seen_y, agent.seen_z = other.x, other.y, other.z
             agent.seen_tick = arena.tick
         write_head(arena.tick, agent, i == arena.seeker, visible, out, c)

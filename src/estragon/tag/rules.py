@@ -115,6 +115,8 @@ class RuleSet(Struct, frozen=True, forbid_unknown_fields=True):
     immunity_sec: NotNegative
     head_start_sec: NotNegative = 0.0
     """For this long the seeker neither moves nor sees, and nobody can be tagged."""
+    hearing_m: NotNegative = 0.0
+    """How far away the hider hears where the seeker is."""
     rewards: str = ""
     """The reward profile that comes with the rule set when it is chosen by name."""
 

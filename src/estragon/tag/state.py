@@ -68,6 +68,7 @@ class Constants(NamedTuple):
     decision_ticks: int
     immunity_ticks: int
     head_start_ticks: int
+    hearing_square: float
     tag_ends_episode: bool
 
 
@@ -125,6 +126,7 @@ def constants_of(rules: Rules) -> Constants:
         decision_ticks=rules.episode.step_tick_interval,
         immunity_ticks=rules.immunity_ticks,
         head_start_ticks=rules.head_start_ticks,
+        hearing_square=rules.rule_set.hearing_m * rules.rule_set.hearing_m,
         tag_ends_episode=rules.rule_set.tag_ends_episode,
     )
 

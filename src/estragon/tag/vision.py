@@ -154,6 +154,13 @@ def sees(agent: Any, other: Any, boxes: np.ndarray, layout: int, count: int, c: 
 
 
 @inlined
+def hears(agent: Any, other: Any, c: Constants) -> bool:
+    """Whether the opponent's centre is within hearing, behind a box or not."""
+    x, y, z = other.x - agent.x, other.y - agent.y, other.z - agent.z
+    return bool(x * x + y * y + z * z < c.hearing_square)
+
+
+@inlined
 def _ordered(one: float, two: float) -> tuple[float, float]:
     """The smaller one first."""
     return (one, two) if one < two else (two, one)

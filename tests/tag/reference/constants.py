@@ -32,6 +32,7 @@ class Constants:
     limit_ticks: int
     immunity_ticks: int
     head_start_ticks: int
+    hearing: float
     tag_ends_episode: bool
     tag_reach: float
     spawn_separation: float
@@ -78,6 +79,7 @@ def derive_constants(rules_json: dict[str, Any]) -> Constants:
         step_tick_interval=int(episode["step_tick_interval"]),
         limit_ticks=rounded(episode["time_limit_sec"] * ticks_per_second) + head_start_ticks,
         head_start_ticks=head_start_ticks,
+        hearing=float(rule_set["hearing_m"]),
         immunity_ticks=rounded(rule_set["immunity_sec"] * ticks_per_second),
         tag_ends_episode=bool(rule_set["tag_ends_episode"]),
         tag_reach=float(episode["tag_reach_m"]),

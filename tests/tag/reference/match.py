@@ -245,7 +245,10 @@ class ReferenceMatch:
             rays, shown = look_around(agent, opponent, eye, self.boxes, self.fan, self.constants)
             visible = shown or aimed_ray_sees(agent, opponent, eye, self.boxes, self.constants)
         self.sees[i] = visible
-        if visible:
+        d = [theirs - own for theirs, own in zip(opponent.place(), agent.place(), strict=True)]
+        apart = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+        heard = i != self.seeker and apart < self.constants.hearing * self.constants.hearing
+        if visible or heard:
             agent.seen_x, agent.seen_y, agent.seen_z = opponent.place()
             agent.seen_tick = self.tick
         return singles([*self._own_numbers(i), float(visible), *self._memory(agent), *rays])

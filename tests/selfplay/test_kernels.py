@@ -8,10 +8,12 @@ import torch
 
 from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.kernels import (
+    PRIVILEGED,
     act,
     add_moments,
     count_episodes,
     extract_features,
+    extract_privileged,
     record_step,
     sample_actions,
 )
@@ -63,6 +65,32 @@ def test_prepare_is_what_policies_do_with_observations() -> None:
         again = learning(torch.from_numpy(own)).numpy()
     np.testing.assert_allclose(scores, policy.scores(own), atol=1e-4)
     np.testing.assert_allclose(scores, again, atol=1e-4)
+
+
+def test_what_a_critic_knows_is_the_truth_about_the_opponent() -> None:
+    seen = observations(RULES)
+    rows = np.arange(len(seen))
+    agents = rows % 2
+    known = np.full((len(seen), PRIVILEGED), np.nan, dtype=np.float32)
+    extract_privileged(seen, agents, known)
+    own, other = seen[rows, agents], seen[rows, 1 - agents]
+    x, z = own[:, FORWARD], own[:, FORWARD + 1]
+
+    def turned(vectors: np.ndarray) -> np.ndarray:
+        ahead, aside = (
+            vectors[:, 0] * x + vectors[:, -1] * z,
+            vectors[:, -1] * x - vectors[:, 0] * z,
+        )
+        return np.column_stack([ahead, *vectors[:, 1:-1].T, aside])
+
+    def of(name: str) -> np.ndarray:
+        return other[:, RULES.field(name)]
+
+    away = of("position") - own[:, RULES.field("position")]
+    expected = [turned(away), np.linalg.norm(away, axis=1), turned(of("velocity"))]
+    expected += [turned(of("last_seen_relative")), turned(of("forward"))]
+    expected += [of(name) for name in ("on_floor", "opponent_visible", "last_seen_age")]
+    np.testing.assert_allclose(known, np.column_stack(expected), atol=1e-6)
 
 
 class Drawn:

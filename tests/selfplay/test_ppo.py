@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from estragon.selfplay.config import PPOConfig
+from estragon.selfplay.kernels import PRIVILEGED
 from estragon.selfplay.ppo import (
     CLIP_FRACTION,
     ENTROPY,
@@ -295,6 +296,7 @@ def played(learner: Learner, seed: int) -> Batch:
         chances.log().squeeze(1).numpy(),
         (earned - guessed).numpy(),
         guessed.numpy(),
+        np.empty((len(features), 0), dtype=np.float32),
     )
 
 
@@ -399,6 +401,28 @@ def test_the_normalisation_is_renewed_for_the_next_play() -> None:
     np.testing.assert_allclose(learner.normaliser.mean, seen.mean(axis=0), atol=0.01)
 
 
+def informed(learner: Learner, seed: int) -> Batch:
+    """A batch whose returns depend on what only the critic knows."""
+    batch = played(learner, seed)
+    known = np.random.default_rng(seed + 100).normal(size=(PPO_ROWS, PRIVILEGED))
+    returns = known[:, 0].astype(np.float32)
+    return batch._replace(privileged=known.astype(np.float32), advantages=returns - batch.values)
+
+
+def test_the_critic_learns_what_the_policy_cannot_know() -> None:
+    learner = learner_of()
+    losses = [
+        learner.update([informed(learner, seed)], NOTHING_SEEN, 3e-3, np.random.default_rng(seed))
+        for seed in range(30)
+    ]
+    assert losses[0].value_loss > 0.5
+    assert losses[-1].value_loss < 0.5 * losses[0].value_loss
+    blind = learner_of()
+    before = through_a_file(blind.critic.state_dict())
+    update(blind, 0)
+    assert not differences(blind.critic.state_dict(), before), "nothing to learn from"
+
+
 def everything(learner: Learner) -> dict[str, Any]:
     return through_a_file(learner.save())
 
@@ -416,7 +440,7 @@ def test_the_same_generator_gives_the_same_bits() -> None:
 def test_a_saved_learner_goes_on_to_the_same_bits() -> None:
     learner, other = learner_of(), learner_of()
     moments = [Moments(10, np.arange(PPO_SIZE, dtype=np.float64), np.full(PPO_SIZE, 100.0))]
-    learner.update([played(learner, 0)], moments, 3e-3, np.random.default_rng(0))
+    learner.update([informed(learner, 0)], moments, 3e-3, np.random.default_rng(0))
     other.restore(everything(learner))
     assert not differences(everything(learner), everything(other))
     for seed in (1, 2):

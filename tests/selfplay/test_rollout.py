@@ -1,10 +1,14 @@
 """Rollouts hold the rows of the learners, by role, and count the episodes that ended."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
+import torch
 
+from estragon.selfplay.kernels import PRIVILEGED
 from estragon.selfplay.league import ArenaSplit, OpponentPair, league_bots
-from estragon.selfplay.policy import Policy, PolicyPlayer
+from estragon.selfplay.policy import Critic, Policy, PolicyPlayer
 from estragon.selfplay.rollout import SAMPLED_EVERY, EpisodeCounter, EpisodeStats, Players
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
@@ -31,13 +35,14 @@ class Recorder:
         return np.zeros((len(observations), 3), dtype=np.float32)
 
 
-def play(block: Block, times: int = 1, seed: int = 0) -> None:
+def play(block: Block, times: int = 1, seed: int = 0, critics: Sequence[Critic] = ()) -> None:
     rules = block.arenas.rules
     policies = policies_of(rules)
     random = np.random.default_rng(seed)
     opponents = OpponentPair(*(PolicyPlayer(policy, random) for policy in policies))
     for _ in range(times):
-        block.play(Players(policies, [opponents], league_bots(rules), random))
+        bots = league_bots(rules)
+        block.play(Players(policies, [opponents], bots, random, critics=critics))
 
 
 @pytest.mark.parametrize("rule_set", RULE_SETS)
@@ -117,6 +122,31 @@ def test_the_moments_are_those_of_the_rows_sampled() -> None:
         first = rows.astype(np.float64)[: moments.rows]
         np.testing.assert_allclose(moments.sums, first.sum(axis=0), atol=1e-3)
         np.testing.assert_allclose(moments.squares, (first**2).sum(axis=0), atol=1e-3)
+
+
+def test_critics_correct_the_values_and_nothing_else() -> None:
+    rules = short_rules()
+    critics = [Critic(rules.observation.size, CONFIG.hidden, seed) for seed in (1, 2)]
+    plain, unlearned, learned = (block_of(task_of(rules=rules)) for _ in range(3))
+    play(plain)
+    play(unlearned, critics=critics)
+    for critic in critics:
+        *_, last, _bias = critic.parameters()
+        torch.nn.init.normal_(last, generator=torch.manual_seed(0))
+    play(learned, critics=critics)
+    for role, critic in enumerate(critics):
+        one, same, other = (block.rollout.batch(role) for block in (plain, unlearned, learned))
+        assert one.privileged.shape == (len(one.features), 0)
+        assert same.privileged.shape == (len(one.features), PRIVILEGED)
+        assert np.array_equal(one.values, same.values), "an untrained critic changes nothing"
+        assert np.array_equal(one.advantages, same.advantages)
+        assert np.array_equal(one.actions, other.actions)
+        inputs = torch.from_numpy(other.features), torch.from_numpy(other.privileged)
+        with torch.no_grad():
+            correction = critic(*inputs).numpy()
+        assert np.abs(correction).max() > 0.1
+        np.testing.assert_allclose(other.values, one.values + correction, atol=1e-5)
+        assert not np.allclose(other.advantages, one.advantages)
 
 
 def test_episodes_go_on_from_one_play_to_the_next() -> None:

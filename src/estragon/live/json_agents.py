@@ -254,6 +254,7 @@ def _batch(choices: list[Choice], advantages: np.ndarray, size: int) -> Batch:
         np.array([choice.log_prob for choice in choices], dtype=np.float32),
         advantages,
         np.array([choice.value for choice in choices], dtype=np.float32),
+        np.empty((len(choices), 0), dtype=np.float32),
     )
 
 

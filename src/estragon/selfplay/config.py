@@ -90,7 +90,7 @@ class PPOConfig:
     """Maximum number of past selves in the league; when full, every second of the older ones is
     dropped."""
     hidden: int = 64
-    """Units of each of the two hidden layers."""
+    """Units of each of the two hidden layers, of policies and critics."""
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:

@@ -17,6 +17,8 @@ from estragon.tag.rules import GOING_ON, OBS, TAGGED
 TINY_PROB = 1e-9
 FEW_ROWS = 64
 """Up to this many rows `act` is faster than torch."""
+PRIVILEGED = 15
+"""Numbers of `extract_privileged`."""
 COUNTS = 6
 """Of an episode's numbers in `count_episodes`, those before the reward terms."""
 
@@ -77,6 +79,36 @@ def _extract_row(
     for k in range(len(mean)):
         value = (out[k] - mean[k]) / scale[k]
         out[k] = min(max(value, -limit), limit)
+
+
+@kernel
+def extract_privileged(observations: np.ndarray, agents: np.ndarray, out: np.ndarray) -> None:
+    """What a critic knows beside the features: the truth about the opponent, in the own heading.
+
+    Args:
+        observations: (arenas, 2, size) float32, in world axes.
+        agents: (rows,) int64, the agents whose critic it is.
+        out: (rows, PRIVILEGED) float32 to fill: the opponent's relative position, distance,
+            velocity, forward vector, whether it stands, sees, and what it remembers.
+    """
+    for row in range(len(agents)):
+        own, other = observations[row, agents[row]], observations[row, 1 - agents[row]]
+        x, z = own[OBS.forward], own[OBS.forward + 1]
+        dx = other[OBS.position] - own[OBS.position]
+        dy = other[OBS.position + 1] - own[OBS.position + 1]
+        dz = other[OBS.position + 2] - own[OBS.position + 2]
+        values = out[row]
+        values[0], values[1], values[2] = dx * x + dz * z, dy, dz * x - dx * z
+        values[3] = math.sqrt(dx * dx + dy * dy + dz * dz)
+        for place, start in ((4, OBS.velocity), (7, OBS.last_seen_relative)):
+            values[place] = other[start] * x + other[start + 2] * z
+            values[place + 1] = other[start + 1]
+            values[place + 2] = other[start + 2] * x - other[start] * z
+        forward_x, forward_z = other[OBS.forward], other[OBS.forward + 1]
+        values[10], values[11] = forward_x * x + forward_z * z, forward_z * x - forward_x * z
+        values[12] = other[OBS.on_floor]
+        values[13] = other[OBS.opponent_visible]
+        values[14] = other[OBS.last_seen_age]
 
 
 @kernel

@@ -1,5 +1,6 @@
 """A policy that learns: the network of `FrozenPolicy` in torch, and how it plays."""
 
+from itertools import pairwise
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -7,7 +8,14 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from estragon.selfplay.kernels import FEW_ROWS, PolicyArrays, act, extract_features, sample_actions
+from estragon.selfplay.kernels import (
+    FEW_ROWS,
+    PRIVILEGED,
+    PolicyArrays,
+    act,
+    extract_features,
+    sample_actions,
+)
 from estragon.tag.frozen import CLIP, TURNED_FIELDS, FrozenPolicy
 from estragon.tag.rules import ROLES, Role, Rules
 
@@ -93,6 +101,34 @@ class Policy(nn.Module):
     def copy_weights(self) -> Weights:
         """A copy of its state on the CPU."""
         return {name: value.detach().cpu().clone() for name, value in self.state_dict().items()}
+
+
+class Critic(nn.Module):
+    """Corrects the value of a policy by what only a critic knows: where the opponent is.
+
+    It helps to learn and is not part of the policy. It starts without any correction, so a policy
+    that was trained before can be trained further.
+    """
+
+    def __init__(self, size: int, hidden: int, seed: int) -> None:
+        """Start with random weights; `size` is that of the policy's features."""
+        super().__init__()
+        random = torch.Generator().manual_seed(seed)
+        self.layers = nn.ModuleList()
+        for rows, columns in pairwise([size + PRIVILEGED, hidden, hidden, 1]):
+            layer = nn.Linear(rows, columns)
+            nn.init.orthogonal_(layer.weight, 2.0**0.5, generator=random)
+            nn.init.zeros_(layer.bias)
+            self.layers.append(layer)
+        nn.init.zeros_(cast("nn.Linear", self.layers[-1]).weight)
+
+    def forward(self, features: torch.Tensor, privileged: torch.Tensor) -> torch.Tensor:
+        """Corrections (...) for features (..., size) and privileged ones (..., PRIVILEGED)."""
+        values = torch.cat([features, privileged], dim=-1)
+        for layer in self.layers[:-1]:
+            values = layer(values).relu_()
+        result: torch.Tensor = self.layers[-1](values).squeeze(-1)
+        return result
 
 
 def blank_policies(rules: Rules, hidden: int) -> list[Policy]:

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from estragon.selfplay.config import PPOConfig
-from estragon.selfplay.policy import Policy
+from estragon.selfplay.policy import Critic, Policy
 from estragon.tag.compile import kernel
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.rules import Rules
@@ -37,6 +37,8 @@ class Batch(NamedTuple):
     log_probs: np.ndarray
     advantages: np.ndarray
     values: np.ndarray
+    privileged: np.ndarray
+    """(rows, PRIVILEGED) float32, what only a critic sees; (rows, 0) without one."""
 
 
 class Moments(NamedTuple):
@@ -247,14 +249,23 @@ class Learner:
     """One role's policy, its optimizer and its normalisation."""
 
     def __init__(
-        self, start: FrozenPolicy, rules: Rules, config: PPOConfig, device: torch.device
+        self,
+        start: FrozenPolicy,
+        rules: Rules,
+        config: PPOConfig,
+        device: torch.device,
+        seed: int = 0,
     ) -> None:
-        """Start with the weights of `start`."""
+        """Start with the weights of `start`, and a critic drawn from `seed`."""
         self.policy = Policy(start, rules).to(device)
         self.actor = self.policy if device.type == "cpu" else Policy(start, rules)
         self.normaliser = Normaliser(rules.observation.size)
         self.optimizer = torch.optim.Adam(
             self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True
+        )
+        self.critic = Critic(rules.observation.size, config.hidden, seed).to(device)
+        self.critic_optimizer = torch.optim.Adam(
+            self.critic.parameters(), lr=config.learning_rate, eps=1e-5, fused=True
         )
         self._config = config
         self._device = device
@@ -278,7 +289,7 @@ class Learner:
         config, device = self._config, self._device
         if entropy is not None:
             config = replace(config, entropy=entropy)
-        features, actions, old_log_probs, advantages, values = (
+        features, actions, old_log_probs, advantages, values, privileged = (
             torch.from_numpy(np.concatenate(parts)).to(device)
             for parts in zip(*batches, strict=True)
         )
@@ -286,7 +297,7 @@ class Learner:
         std = advantages.std()
         normal = (advantages - advantages.mean()) / (std + 1e-8)
         columns = (actions, old_log_probs, normal, returns)
-        for group in self.optimizer.param_groups:
+        for group in self.optimizer.param_groups + self.critic_optimizer.param_groups:
             group["lr"] = learning_rate
         rows = len(features)
         parts = max(1, round(rows / config.minibatch))
@@ -295,7 +306,13 @@ class Learner:
             order = torch.from_numpy(rng.permutation(rows)).to(device)
             for chosen in order.chunk(parts):
                 minibatch = Minibatch(*(column.index_select(0, chosen) for column in columns))
-                steps.append(self._step(features.index_select(0, chosen), minibatch, config))
+                seen = features.index_select(0, chosen)
+                outputs, terms = self._step(seen, minibatch, config)
+                if privileged.shape[1]:
+                    errors = minibatch.returns - outputs[:, -1].detach()
+                    known = privileged.index_select(0, chosen)
+                    terms[VALUE_LOSS] = self._step_critic(seen, known, errors, config)
+                steps.append(terms)
             if steps[-1][KL] > config.target_kl:
                 break
         unexplained = float((returns - values).var() / (returns.var() + 1e-8))
@@ -315,8 +332,25 @@ class Learner:
         self.normaliser.warm_start(policy.mean.numpy(), policy.scale.numpy())
         self._sync_actor()
 
-    def _step(self, features: torch.Tensor, minibatch: Minibatch, config: PPOConfig) -> np.ndarray:
-        """One gradient step; returns its LOSS_TERMS."""
+    def _step_critic(
+        self,
+        features: torch.Tensor,
+        privileged: torch.Tensor,
+        errors: torch.Tensor,
+        config: PPOConfig,
+    ) -> float:
+        """One gradient step towards the errors of the policy's values; returns the loss."""
+        self.critic_optimizer.zero_grad(set_to_none=True)
+        loss = (self.critic(features, privileged) - errors).square().mean()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.critic.parameters(), config.max_grad_norm)
+        self.critic_optimizer.step()
+        return float(loss.detach())
+
+    def _step(
+        self, features: torch.Tensor, minibatch: Minibatch, config: PPOConfig
+    ) -> tuple[torch.Tensor, np.ndarray]:
+        """One gradient step; returns the outputs before it and its LOSS_TERMS."""
         outputs = self.policy.outputs(features)
         self.optimizer.zero_grad(set_to_none=True)
         if outputs.device.type == "cpu":
@@ -341,7 +375,7 @@ class Learner:
             terms = tensor.cpu().numpy()
         nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm)
         self.optimizer.step()
-        return terms
+        return outputs, terms
 
     def _update_normalisation(self, moments: list[Moments]) -> None:
         """Normalise the next rollout by everything seen so far."""
@@ -360,6 +394,8 @@ class Learner:
         return {
             "policy": self.policy.state_dict(),
             "optimiser": self.optimizer.state_dict(),
+            "critic": self.critic.state_dict(),
+            "critic_optimiser": self.critic_optimizer.state_dict(),
             "count": self.normaliser.count,
             "sums": torch.from_numpy(self.normaliser.sums),
             "squares": torch.from_numpy(self.normaliser.squares),
@@ -369,6 +405,9 @@ class Learner:
         """Load what `save` gave."""
         self.policy.load_state_dict(saved["policy"])  # type: ignore[arg-type]
         self.optimizer.load_state_dict(saved["optimiser"])  # type: ignore[arg-type]
+        if "critic" in saved:  # a run from before there were critics has none
+            self.critic.load_state_dict(saved["critic"])  # type: ignore[arg-type]
+            self.critic_optimizer.load_state_dict(saved["critic_optimiser"])  # type: ignore[arg-type]
         self._sync_actor()
         self.normaliser.count = float(saved["count"])  # type: ignore[arg-type]
         self.normaliser.sums[...] = saved["sums"].numpy()  # type: ignore[attr-defined]

@@ -15,16 +15,18 @@ from estragon.selfplay.config import PPOConfig
 from estragon.selfplay.kernels import (
     COUNTS,
     FEW_ROWS,
+    PRIVILEGED,
     PolicyArrays,
     act,
     add_moments,
     count_episodes,
     extract_features,
+    extract_privileged,
     record_step,
     sample_actions,
 )
 from estragon.selfplay.league import ArenaSplit, OpponentPair
-from estragon.selfplay.policy import Policy
+from estragon.selfplay.policy import Critic, Policy
 from estragon.selfplay.ppo import Batch, Moments, compute_gae
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas, Results
@@ -137,6 +139,8 @@ class Players(NamedTuple):
     rng: np.random.Generator
     arrays: Sequence[PolicyArrays | None] = (None, None)
     """The same policies for `kernels.act`, used where there are few arenas."""
+    critics: Sequence[Critic] = ()
+    """They correct the values of the policies; without them, these count."""
 
 
 class Rollout:
@@ -152,6 +156,8 @@ class Rollout:
         self._learns = split.learns()
         count, steps, size = split.count, config.horizon, rules.observation.size
         self._features = np.empty((2, steps + 1, count, size), dtype=np.float32)
+        self._privileged = np.zeros((2, steps + 1, count, PRIVILEGED), dtype=np.float32)
+        self._has_critics = False
         self._actions = np.empty((2, steps, count, 2), dtype=np.int64)
         self._log_probs = np.empty((2, steps, count), dtype=np.float32)
         self._values = np.zeros((2, steps + 1, count), dtype=np.float32)
@@ -185,7 +191,9 @@ class Rollout:
         t, span = self.decisions, self._spans[role]
         features: np.ndarray = self._features[role, t, span]
         mean, scale = policy.mean.numpy(), policy.scale.numpy()
-        extract_features(observations[span], self._agents(role)[span], mean, scale, features)
+        agents = self._agents(role)[span]
+        extract_features(observations[span], agents, mean, scale, features)
+        extract_privileged(observations[span], agents, self._privileged[role, t, span])
         if not self.full:
             self._add_moments(role, features, mean, scale)
         return features
@@ -257,13 +265,24 @@ class Rollout:
         self.decisions += 1
 
     @torch.no_grad()
-    def finish(self, observations: np.ndarray, seekers: np.ndarray, policies: list[Policy]) -> None:
+    def finish(
+        self,
+        observations: np.ndarray,
+        seekers: np.ndarray,
+        policies: list[Policy],
+        critics: Sequence[Critic] = (),
+    ) -> None:
         """Compute the advantages of a full buffer, bootstrapping from the observations now."""
         self.begin_decision(seekers)
+        self._has_critics = bool(critics)
         for role in (SEEKER, HIDER):
+            span = self._spans[role]
             features = self.observe(role, observations, policies[role])
             outputs = policies[role].outputs(torch.from_numpy(features)).numpy()
-            self._values[role, self.decisions, self._spans[role]] = outputs[:, -1]
+            self._values[role, self.decisions, span] = outputs[:, -1]
+            if critics:
+                inputs = self._features[role, :, span], self._privileged[role, :, span]
+                self._values[role, :, span] += critics[role](*map(torch.from_numpy, inputs)).numpy()
         compute_gae(
             self._rewards,
             self._values,
@@ -283,6 +302,7 @@ class Rollout:
             self._log_probs[role][mask],
             self._advantages[role][mask],
             self._values[role, :-1][mask],
+            self._privileged[role, :-1][mask][:, : PRIVILEGED * self._has_critics],
         )
 
     def moments(self, role: int) -> Moments:
@@ -382,4 +402,4 @@ def play(arenas: Arenas, rollout: Rollout, players: Players) -> None:
         rollout.record(results, seekers)
         if arenas.variation is not None:
             rollout.episodes.note_wins(results, arenas.lessons == arenas.lesson)
-    rollout.finish(arenas.observations, seekers, players.policies)
+    rollout.finish(arenas.observations, seekers, players.policies, players.critics)

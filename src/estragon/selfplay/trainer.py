@@ -155,6 +155,7 @@ class Trainer:
                 task.rules,
                 config,
                 device,
+                task.seed * len(ROLES) + number,
             )
             for number, role in enumerate(ROLES)
         ]
@@ -403,7 +404,9 @@ class EmbeddedSource:
     def _play(self, block: int, trainer: Trainer) -> None:
         opponents = [self._fixed] if self._fixed else trainer.opponents(self._past[block], block)
         policies = [learner.actor for learner in trainer.learners]
-        players = Players(policies, opponents, self._bots, trainer.rng(RNG_PLAY, block))
+        critics = [learner.critic for learner in trainer.learners]
+        rng = trainer.rng(RNG_PLAY, block)
+        players = Players(policies, opponents, self._bots, rng, critics=critics)
         play(self.arenas[block], self.rollouts[block], players)
 
 

@@ -34,6 +34,7 @@ CONFIG = PPOConfig(
     sparring=0.2,
     snapshot_every=2,
     remembered=3,
+    critic=True,
 )
 STEPS_PER_UPDATE = 416
 """Of CONFIG in a league: 2 blocks of 16 arenas, in which 3 + 10 + 3 have 3 + 20 + 3 learners, for 8

@@ -89,6 +89,8 @@ class PPOConfig:
     remembered: int = 64
     """Maximum number of past selves in the league; when full, every second of the older ones is
     dropped."""
+    critic: bool = False
+    """Learn with critics that also see where the opponent is; the policies do not."""
     hidden: int = 64
     """Units of each of the two hidden layers, of policies and critics."""
 

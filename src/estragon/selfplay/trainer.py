@@ -404,7 +404,7 @@ class EmbeddedSource:
     def _play(self, block: int, trainer: Trainer) -> None:
         opponents = [self._fixed] if self._fixed else trainer.opponents(self._past[block], block)
         policies = [learner.actor for learner in trainer.learners]
-        critics = [learner.critic for learner in trainer.learners]
+        critics = [learner.critic for learner in trainer.learners if self._config.critic]
         rng = trainer.rng(RNG_PLAY, block)
         players = Players(policies, opponents, self._bots, rng, critics=critics)
         play(self.arenas[block], self.rollouts[block], players)

@@ -37,6 +37,7 @@ FIRST, NOTHING_TO_GAIN = slice(0, 2), 0.97
 BEST_OF_STAGES = 2.7
 """Standard deviations by which the best of eight equals is ahead of the last at most (95%)."""
 PROBE = 5_000_000
+HIDE_STEPS = 10_000_000
 EXPLOITABLE = 0.08
 UNTRAINED, TENTH = 0, 2
 """Places of the untrained policies and of those at a tenth of the budget among the stages."""
@@ -268,7 +269,7 @@ def test_a_run_folder_is_named_after_its_sources() -> None:
 @pytest.mark.prove
 def test_hiders_hide(record_result: Recorder) -> None:
     rules, layouts = load_rules(rules="hide"), "blocks"
-    run = train("hide", "--rules", "hide", "--layout", layouts)
+    run = train("hide", "--rules", "hide", "--layout", layouts, "--steps", str(HIDE_STEPS))
     policies = load_policies(run.policy("policy"), rules)
     seeker, hider = (in_torch(policies[role], rules) for role in ROLES)
     untrained = stage(run, "hider", UNTRAINED, rules)
@@ -282,7 +283,7 @@ def test_hiders_hide(record_result: Recorder) -> None:
 
     (before, lost), (after, won) = out_of_sight(untrained), out_of_sight(hider)
     text = (
-        f"hidden from the trained seeker: untrained {before:.0%} of the ten seconds (survives "
+        f"{HIDE_STEPS:,} steps on {layouts}; hidden from the trained seeker: untrained {before:.0%} of the ten seconds (survives "
         f"{lost:.0%}), trained {after:.0%} (survives {won:.0%}); {MATCHES} matches each"
     )
     held = after >= 0.5 and after > 2.0 * before

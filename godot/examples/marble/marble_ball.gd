@@ -8,8 +8,9 @@ const GOAL_RADIUS: float = 0.8
 const TICKS_PER_SEC: float = 60.0
 const FALLEN_BELOW: float = -1.0
 
-## The parameters of this episode: newtons, newtons to the right, metres, ticks.
+## The parameters of this episode: newtons, radians, newtons to the right, metres, ticks.
 var force: float = FORCE
+var turn: float = 0.0
 var wind: float = 0.0
 var goal_radius: float = GOAL_RADIUS
 var hold_ticks: int = 0
@@ -39,7 +40,8 @@ func _physics_process(_delta: float) -> void:
 		return
 	if controller.heuristic == "human":
 		push = Input.get_vector("ui_left", "ui_right", "ui_up", "ui_down")
-	apply_central_force(force * Vector3(push.x, 0.0, push.y))
+	var turned: Vector2 = push.rotated(turn)
+	apply_central_force(force * Vector3(turned.x, 0.0, turned.y))
 	if wind:
 		apply_central_force(wind * Vector3.RIGHT)
 	controller.follow()
@@ -79,6 +81,7 @@ func _restart() -> void:
 
 func _read_parameters() -> void:
 	force = RLParameters.number("push_force", FORCE, controller)
+	turn = deg_to_rad(RLParameters.number("push_turn", 0.0, controller))
 	wind = RLParameters.number("wind", 0.0, controller)
 	goal_radius = RLParameters.number("goal_radius", GOAL_RADIUS, controller)
 	hold_ticks = roundi(TICKS_PER_SEC * RLParameters.number("hold_time", 0.0, controller))

@@ -283,8 +283,9 @@ def test_hiders_hide(record_result: Recorder) -> None:
 
     (before, lost), (after, won) = out_of_sight(untrained), out_of_sight(hider)
     text = (
-        f"{HIDE_STEPS:,} steps on {layouts}; hidden from the trained seeker: untrained {before:.0%} of the ten seconds (survives "
-        f"{lost:.0%}), trained {after:.0%} (survives {won:.0%}); {MATCHES} matches each"
+        f"{HIDE_STEPS:,} steps on {layouts}; hidden from the trained seeker: untrained "
+        f"{before:.0%} of the ten seconds (survives {lost:.0%}), trained {after:.0%} (survives "
+        f"{won:.0%}); {MATCHES} matches each"
     )
     held = after >= 0.5 and after > 2.0 * before
     record_result("hide: out of sight", text, held=held)

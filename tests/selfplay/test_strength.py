@@ -269,7 +269,9 @@ def test_a_run_folder_is_named_after_its_sources() -> None:
 @pytest.mark.prove
 def test_hiders_hide(record_result: Recorder) -> None:
     rules, layouts = load_rules(rules="hide"), "blocks"
-    run = train("hide", "--rules", "hide", "--layout", layouts, "--steps", str(HIDE_STEPS))
+    run = train(
+        "hide", "--rules", "hide", "--layout", layouts, "--critic", "--steps", str(HIDE_STEPS)
+    )
     policies = load_policies(run.policy("policy"), rules)
     seeker, hider = (in_torch(policies[role], rules) for role in ROLES)
     untrained = stage(run, "hider", UNTRAINED, rules)
@@ -283,7 +285,7 @@ def test_hiders_hide(record_result: Recorder) -> None:
 
     (before, lost), (after, won) = out_of_sight(untrained), out_of_sight(hider)
     text = (
-        f"{HIDE_STEPS:,} steps on {layouts}; hidden from the trained seeker: untrained "
+        f"{HIDE_STEPS:,} steps with --critic on {layouts}; hidden from the trained seeker: untrained "
         f"{before:.0%} of the ten seconds (survives {lost:.0%}), trained {after:.0%} (survives "
         f"{won:.0%}); {MATCHES} matches each"
     )

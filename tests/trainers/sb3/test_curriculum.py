@@ -205,10 +205,10 @@ def test_marble_is_killed_resumed_and_measured(
     capsys.readouterr()
     model = str(model_path(folder, "experiment_2").parent)
     assert main(["eval", "game", model, *held, "--json", "e.json", "--chart", "e.png"]) == 0
-    assert "push_force \\ wind" in capsys.readouterr().out
+    assert "push_turn \\ push_force" in capsys.readouterr().out
     result = json.loads(Path("e.json").read_text())
     assert result["episodes"] == 16
-    assert [axis["name"] for axis in result["axes"]] == ["push_force", "wind"]
+    assert [axis["name"] for axis in result["axes"]] == ["push_turn", "push_force"]
     for cells in result["cells"].values():
         assert [len(row) for row in cells] == [2, 2]
         assert all(isinstance(cell, float) for row in cells for cell in row)

@@ -285,9 +285,9 @@ def test_hiders_hide(record_result: Recorder) -> None:
 
     (before, lost), (after, won) = out_of_sight(untrained), out_of_sight(hider)
     text = (
-        f"{HIDE_STEPS:,} steps with --critic on {layouts}; hidden from the trained seeker: untrained "
-        f"{before:.0%} of the ten seconds (survives {lost:.0%}), trained {after:.0%} (survives "
-        f"{won:.0%}); {MATCHES} matches each"
+        f"{HIDE_STEPS:,} steps with --critic on {layouts}; hidden from the trained seeker: "
+        f"untrained {before:.0%} of the ten seconds (survives {lost:.0%}), trained {after:.0%} "
+        f"(survives {won:.0%}); {MATCHES} matches each"
     )
     held = after >= 0.5 and after > 2.0 * before
     record_result("hide: out of sight", text, held=held)

@@ -90,6 +90,7 @@ func test_a_marble_as_it_is_asked_for() -> void:
 	check_equal(arena.get_node(^"Pillars/Pillar3").position.y, -100.0, "a pillar less")
 	var values: Dictionary = {
 		"push_force": 2.0,
+		"push_turn": 90.0,
 		"wind": 1.5,
 		"goal_radius": 0.4,
 		"friction": 0.5,
@@ -100,6 +101,7 @@ func test_a_marble_as_it_is_asked_for() -> void:
 	ball.controller.needs_reset = true
 	await frames(2)
 	check_equal([ball.force, ball.wind, ball.goal_radius], [2.0, 1.5, 0.4], "read")
+	check_near(ball.turn, PI / 2.0, 1e-6, "turned")
 	check_equal(ball.controller.reset_after, 180, "ticks")
 	check_near(ball.physics_material_override.friction, 0.5, 1e-6, "friction")
 	check_near(arena.goal.scale.x, 0.5, 1e-6, "the goal looks as large as it is")

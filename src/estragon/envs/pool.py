@@ -363,6 +363,11 @@ class PoolProperties:
         return self._pool.restarts
 
     @property
+    def pids(self) -> list[int]:
+        """Process ids of the games that were started here."""
+        return [game.process.pid for game in self._pool.games if game.process is not None]
+
+    @property
     def parameter_feed(self) -> ParameterFeed | None:
         """The parameters that are sent to the games; None without the option `parameters`."""
         return self._pool.parameter_feed

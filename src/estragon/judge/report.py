@@ -25,7 +25,7 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 .table { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #e8e5df;
   vertical-align: top; }
-th { white-space: nowrap; } td:first-child { overflow-wrap: anywhere; }
+th, td:first-child { white-space: nowrap; }
 tr.bad td { background: #fbe9e7; } tr.good td { background: #e9f5ee; }
 img { max-width: 100%; height: auto; border: 1px solid #e8e5df; border-radius: .4rem; }
 """
@@ -144,8 +144,7 @@ def to_html(report: Report, charts: Sequence[tuple[str, bytes]]) -> str:
         if number == 0:
             for name, picture in charts:
                 data = base64.b64encode(picture).decode()
-                image = f'<img alt="{esc(name)}" src="data:image/png;base64,{data}">'
-                parts.append(f"<h2>{esc(name)}</h2>{image}")
+                parts.append(f'<p><img alt="{esc(name)}" src="data:image/png;base64,{data}"></p>')
     return "\n".join([*parts, "</body></html>"]) + "\n"
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from estragon.judge.evaluation import LENGTH, REWARD, Evaluation
+from estragon.judge.evaluation import LENGTH, MEMORY_GROWTH, REWARD, Evaluation
 from estragon.judge.regress import Finding, Verdict
 from estragon.show.charts.chart import COLOURS
 from estragon.show.charts.figure import FAINT, INK, encode_figure, label_axes, new_figure
@@ -28,7 +28,11 @@ def draw_report(
 
 def _changes(verdict: Verdict) -> list[Finding]:
     """Those that can be drawn relative to the baseline."""
-    kept = [each for each in verdict.findings if each.interval is not None and each.baseline]
+    kept = [
+        each
+        for each in verdict.findings
+        if each.interval is not None and each.baseline and each.name != MEMORY_GROWTH
+    ]
     return kept[:MAX_CHANGES]
 
 
@@ -80,7 +84,8 @@ def _draw_segments(current: Evaluation, baseline: Evaluation | None) -> bytes:
         _line(panels[1], evaluation, "memory_mb", colour)
     label_axes(panels[0], x="steps", y="processor time per step in ms")
     label_axes(panels[1], x="steps", y="memory in MB")
-    panels[0].set_ylim(bottom=0.0)
+    for axes in panels:
+        axes.set_ylim(bottom=0.0)
     return encode_figure(figure)
 
 

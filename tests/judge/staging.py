@@ -1,17 +1,18 @@
 """Evaluations made of numbers, for tests."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from estragon.judge.evaluation import FORMAT, Episode, Evaluation, Segment
 
 
 def evaluation(
-    rewards: Sequence[float],
+    rewards: Any,
     *,
     seeds: Sequence[int] | None = None,
-    success: Sequence[bool] | None = None,
+    success: Any = None,
     lengths: Sequence[int] | None = None,
-    metrics: dict[str, Sequence[float]] | None = None,
+    metrics: dict[str, Any] | None = None,
     segments: Sequence[Segment] = (),
 ) -> Evaluation:
     """Of these episodes, with the seeds 0, 1, 2, … if no others are given."""
@@ -35,7 +36,7 @@ def evaluation(
         game="game",
         episodes=episodes,
         segments=list(segments),
-        intervals={"mean_reward": [0.0, -1.0, 1.0]},
+        intervals={"mean_reward": (0.0, -1.0, 1.0)},
     )
 
 

@@ -107,7 +107,7 @@ def test_several_metrics_share_one_risk() -> None:
     now = evaluation(NOISE, metrics=changed)
     alone = {"mean_reward": "ignore", "metric3": "higher:0"}
     p_alone = found(now, before, given=alone)["metric3"].p_value
-    every = {name: "higher:0" for name in metrics}
+    every = dict.fromkeys(metrics, "higher:0")
     p_together = found(now, before, given=every)["metric3"].p_value
     assert p_alone is not None
     assert p_together is not None

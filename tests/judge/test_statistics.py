@@ -142,7 +142,7 @@ def test_student_quantiles(freedom: float, quantile: float) -> None:
 
 def test_intervals() -> None:
     assert mean_interval([1.0, 2.0, 3.0]) == pytest.approx([2.0, -0.484, 4.484], abs=0.01)
-    assert mean_interval([7.0]) == [7.0, 7.0, 7.0]
+    assert mean_interval([7.0]) == (7.0, 7.0, 7.0)
     mean, low, high = mean_interval([1.0] * 20)
     assert mean == high == 1.0
     assert low == pytest.approx(0.839, abs=0.001)  # Wilson

@@ -19,10 +19,10 @@ Writer = Callable[[Path, Sequence[float]], None]
 
 
 def write_events(folder: Path, rewards: Sequence[float]) -> None:
-    with SummaryWriter(str(folder / "tensorboard" / "PPO_1")) as writer:  # type: ignore[no-untyped-call]
+    with SummaryWriter(str(folder / "tensorboard" / "PPO_1")) as writer:
         for step, reward in enumerate(rewards):
-            writer.add_scalar("rollout/ep_rew_mean", reward, step)  # type: ignore[no-untyped-call]
-            writer.add_scalar("train/loss", 1.0 / (step + 1), step)  # type: ignore[no-untyped-call]
+            writer.add_scalar("rollout/ep_rew_mean", reward, step)
+            writer.add_scalar("train/loss", 1.0 / (step + 1), step)
 
 
 def write_json_lines(folder: Path, rewards: Sequence[float]) -> None:
@@ -98,10 +98,10 @@ def test_trends(rewards: list[float], text: str, trend: str | None, tmp_path: Pa
 
 
 def test_physics_times(tmp_path: Path) -> None:
-    with SummaryWriter(str(tmp_path / "ratio")) as writer:  # type: ignore[no-untyped-call]
+    with SummaryWriter(str(tmp_path / "ratio")) as writer:
         for step, value in enumerate((0.5, 1.5, 0.5)):
             name = "performance/physics_frame_time_ratio"
-            writer.add_scalar(name, value, step)  # type: ignore[no-untyped-call]
+            writer.add_scalar(name, value, step)
     assert validate_run(tmp_path, max_physics_ms=17.0).passed
     assert not validate_run(tmp_path, max_physics_ms=16.0).passed
     write_csv(tmp_path / "none", RISING)

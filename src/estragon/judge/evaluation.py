@@ -4,7 +4,7 @@ Needs numpy alone, so that a verdict needs neither a trainer nor a game.
 """
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 import numpy as np
@@ -22,23 +22,24 @@ TIMES = {
 }
 """Metrics of segments that depend on the machine."""
 MEMORY_GROWTH = "memory_growth_mb"
-MAX_EPISODES = 1_000_000
+Number = Annotated[float, msgspec.Meta(ge=-1e100, le=1e100)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
 class Episode(msgspec.Struct, forbid_unknown_fields=True):
     """One episode of one agent."""
 
     agent: str
-    number: int
+    number: Count
     """Of this agent, from 0."""
     seed: int | None
     """What the game drew the episode from; None if it does not say."""
-    reward: float
-    length: int
+    reward: Number
+    length: Count
     """In steps of the agent."""
     success: bool | None
     """None if the game does not say."""
-    metrics: dict[str, float] = {}
+    metrics: dict[str, Number] = {}
     """The game's own numbers at the end."""
     parameters: dict[str, float | str] = {}
     """What was set in the game."""
@@ -47,13 +48,13 @@ class Episode(msgspec.Struct, forbid_unknown_fields=True):
 class Segment(msgspec.Struct, forbid_unknown_fields=True):
     """Performance over some consecutive steps of all agents."""
 
-    steps: int
-    step_ms: float
-    step_cpu_ms: float | None = None
-    slowest_step_cpu_ms: float | None = None
-    memory_mb: float | None = None
+    steps: Annotated[int, msgspec.Meta(ge=1)]
+    step_ms: Number
+    step_cpu_ms: Number | None = None
+    slowest_step_cpu_ms: Number | None = None
+    memory_mb: Number | None = None
     """Of all games, at the end."""
-    calibration_ms: float | None = None
+    calibration_ms: Number | None = None
     """Processor time of a fixed piece of work, measured meanwhile."""
 
 
@@ -81,9 +82,9 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
 class Evaluation(msgspec.Struct, forbid_unknown_fields=False):
     """What `estragon judge evaluate` writes; other keys are ignored."""
 
-    mean_reward: float
-    mean_episode_length: float | None = None
-    success_rate: float | None = None
+    mean_reward: Number
+    mean_episode_length: Number | None = None
+    success_rate: Number | None = None
     format: str = ""
     model: str = ""
     model_digest: str = ""
@@ -96,11 +97,11 @@ class Evaluation(msgspec.Struct, forbid_unknown_fields=False):
     seed: int = 0
     complete: bool = True
     """Whether all episodes ended within the limit of steps."""
-    game_crashes: int = 0
+    game_crashes: Count = 0
     build: Build = msgspec.field(default_factory=Build)
     episodes: list[Episode] = []
     segments: list[Segment] = []
-    intervals: dict[str, list[float]] = {}
+    intervals: dict[str, tuple[Number, Number, Number]] = {}
     """By metric, mean and the ends of its 95% interval."""
     versions: dict[str, str] = {}
     machine: str = ""

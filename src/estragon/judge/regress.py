@@ -22,6 +22,7 @@ from estragon.judge.evaluation import (
     TIMES,
     Change,
     Evaluation,
+    Number,
 )
 from estragon.judge.statistics import Comparison, compare, detectable_share, holm
 from estragon.support.errors import UserError
@@ -102,21 +103,21 @@ class Finding(msgspec.Struct, forbid_unknown_fields=True):
 
     name: str
     status: Status
-    baseline: float
-    current: float
+    baseline: Number
+    current: Number
     method: str
     better: str
     """higher, lower, or same."""
     judged: bool
-    tolerance: float
+    tolerance: Number
     """In the metric's unit."""
-    interval: tuple[float, float] | None = None
+    interval: tuple[Number, Number] | None = None
     """95% interval of the difference."""
-    p_value: float | None = None
+    p_value: Number | None = None
     """Holm-corrected, if it is judged."""
-    detectable: float | None = None
+    detectable: Number | None = None
     """The smallest worsening that these episodes find with 95% confidence and 80% power."""
-    detectable_share: float | None = None
+    detectable_share: Number | None = None
     """If all pairs are identical: the smallest share of episodes that, made worse, is found."""
     changed: int = 0
     """Pairs that differ."""

@@ -120,19 +120,20 @@ def detectable_share(pairs: int, alpha: float) -> float:
     return high
 
 
-def mean_interval(values: Sequence[float] | np.ndarray) -> list[float]:
+def mean_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float, float]:
     """Mean and the ends of its 95% interval; Wilson's for successes, else Student's."""
     data = np.asarray(values, float)
     mean = float(data.mean())
     if _is_binary(data):
         from estragon.tag.matches import wilson_interval
 
-        return [mean, *wilson_interval(mean, len(data))]
+        low, high = wilson_interval(mean, len(data))
+        return mean, low, high
     reach = 0.0
     if len(data) > 1:
         error = float(data.std(ddof=1)) / math.sqrt(len(data))
         reach = student_quantile(0.975, len(data) - 1) * error
-    return [mean, mean - reach, mean + reach]
+    return mean, mean - reach, mean + reach
 
 
 def student_quantile(share: float, freedom: float) -> float:

@@ -36,8 +36,9 @@ class JudgeEvaluateCommand:
     """Number of episodes; rounded up so that all agents play as many."""
     output: Path = Path("evaluation.json")
     """The file to write."""
-    seed: int = 0
-    """Seed of the games: the same seed plays the same episodes."""
+    seed: int = 1_000_000_007
+    """Seed of the games: the same seed plays the same episodes; by default such as no training has
+    seen."""
     success: str = "success"
     """The key of the game's info that is true at the end of a successful episode."""
     action_repeat: Annotated[int | None, optional("TICKS")] = None
@@ -84,7 +85,6 @@ class JudgeEvaluateCommand:
     def _tag(self, report: Any) -> Any:
         from estragon.judge.evaluate import evaluate_tag
         from estragon.tag.matches import DEFAULT_BOTS
-        from estragon.tag.rules import load_rules
 
         other = "hider" if self.role == "seeker" else "seeker"
         return evaluate_tag(
@@ -92,7 +92,8 @@ class JudgeEvaluateCommand:
             self.opponent or DEFAULT_BOTS[other],
             self.role,
             self.episodes,
-            rules=load_rules(self.rules_file, rules=self.rules),
+            rules_file=self.rules_file,
+            rules_name=self.rules,
             engine=self.engine,
             layout=self.layout,
             seed=self.seed,
@@ -127,9 +128,12 @@ class JudgeEvaluateCommand:
         arguments: dict[str, Any] = {}
         game: dict[str, Any] = {"env_path": self.game, "scene": self.scene}
         if self.preset is not None:
+            if self.game is not None:
+                raise UserError("--preset is a game of its own; leave out --game")
             preset = PRESETS[self.preset]
             game = {"env_path": str(paths.godot_project()), "scene": self.scene or preset.scene}
-            arguments = {"parameter.task": preset.task} if preset.task else {}
+            arguments = {"parameter.rigs": preset.num_envs}
+            arguments |= {"parameter.task": preset.task} if preset.task else {}
         elif self.game is None:
             if run.get("env_path") is None:
                 raise UserError(f"{self.model} does not lie in a run's folder; give --game")

@@ -31,14 +31,14 @@ from estragon.tag.matches import (
     open_arenas,
     play_batches,
 )
-from estragon.tag.rules import Role, Rules
+from estragon.tag.rules import Role, Rules, load_rules
 from estragon.trainers.metrics import OWN_INFO_KEYS
 from estragon.trainers.players import RANDOM, OnnxPolicy, OpenPlayer, open_player
 from estragon.trainers.sb3.scene_callbacks import RATIOS
 from estragon.trainers.sb3.settings import Sb3Settings
 
 Report = Callable[[float, float], None]
-MATCH_SEEDS = 2**32
+MATCH_SEEDS = 1_000_000
 """Match n of a seed has the number seed × this + n."""
 
 
@@ -68,6 +68,7 @@ def evaluate_game(
         game="" if path is None else path.absolute().name,
         scene=settings.scene or "",
         arguments=dict(settings.arguments or {}),
+        parameters=None if plan is None else plan.plain(),
         complete=complete,
         game_crashes=crashes,
         build=provenance.build_of(path),
@@ -83,7 +84,8 @@ def evaluate_tag(
     role: Role,
     episodes: int,
     *,
-    rules: Rules,
+    rules_file: Path | None,
+    rules_name: str | None,
     engine: EngineName,
     layout: str | None,
     seed: int,
@@ -93,6 +95,7 @@ def evaluate_tag(
     from estragon.support import paths
     from estragon.tag.layout import load_layouts
 
+    rules = load_rules(rules_file, rules=rules_name)
     specs = (model, opponent) if role == "seeker" else (opponent, model)
     seeker, hider = _tag_player(specs[0], rules, "seeker"), _tag_player(specs[1], rules, "hider")
     spec = layout or rules.layout
@@ -120,9 +123,9 @@ def evaluate_tag(
         mean_reward=float(rewards.mean()),
         opponent=opponent,
         game="tag",
-        scene=spec,
+        scene=Path(spec).name,
         arguments={"role": role, "engine": engine, "rules": rules.rules},
-        build=provenance.build_of(paths.godot_project()),
+        build=provenance.build_of(rules_file or paths.godot_project()),
         episodes=found,
     )
     return _completed(result, model, seed)

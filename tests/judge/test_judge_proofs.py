@@ -91,7 +91,8 @@ def model(godot: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def baseline(model: Path) -> Path:
-    return evaluate(model, paths.godot_project(), run_folder("judge") / "baseline.json")
+    file = model.with_name("baseline.json")
+    return file if file.exists() else evaluate(model, paths.godot_project(), file)
 
 
 def evaluate(model: Path, game: Path, output: Path, *words: str, episodes: int = EPISODES) -> Path:
@@ -125,7 +126,7 @@ def test_planted_regressions(
         current = evaluate(model, copy, tmp_path / f"{copy.name}.json")
         # Without the change of this copy, all options of all copies pass: see the next test.
         found[name], wanted[name] = regress(current, baseline, *planted.options), planted.metric
-    (early,) = run_folder("judge").rglob(f"rl_model_{EARLY}_steps.zip")
+    (early,) = model.parent.rglob(f"rl_model_{EARLY}_steps.zip")
     current = evaluate(early, paths.godot_project(), tmp_path / "early.json")
     found["a worse policy"], wanted["a worse policy"] = regress(current, baseline), "mean_reward"
     name = "a blocked doorway"
@@ -150,7 +151,7 @@ def blocked_doorway(model: Path, folder: Path) -> list[str]:
 
 def test_unchanged_builds_pass(model: Path, baseline: Path, record_result: Recorder) -> None:
     """With other seeds every time, so that there is noise; and with every option used above."""
-    folder = run_folder("judge") / "unchanged"
+    folder = model.parent / "unchanged"
     options = ("--timing", "--metric", "mean_episode_length=lower")
     alarms: dict[str, list[list[str]]] = {"defaults": [], "all options": []}
     for seed in range(UNCHANGED):
@@ -176,7 +177,7 @@ def test_the_smallest_slowdown_that_is_found(
 ) -> None:
     """Pushes of less force; random parts of two large evaluations stand for builds."""
     monkeypatch.setattr(statistics, "RESAMPLES", 999)
-    folder = run_folder("judge")
+    folder = model.parent
     random = np.random.default_rng(0)
     pools: dict[float, Evaluation] = {}
     rates: dict[float, tuple[float, float]] = {}

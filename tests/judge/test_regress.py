@@ -12,6 +12,7 @@ from estragon.cli import main
 from estragon.judge import statistics
 from estragon.judge.evaluation import Evaluation
 from estragon.judge.regress import Finding, Rules, Verdict, check_regression, describe
+from estragon.support.errors import UserError
 from tests.judge.staging import evaluation, segments
 
 RANDOM = np.random.default_rng(7)
@@ -96,6 +97,13 @@ def test_shorter_episodes_are_not_worse_unless_asked_for() -> None:
     assert found(now, before, given={name: "lower"})[name].status == "improved"
     assert found(now, before, given={name: "same"})[name].status == "regression"
     assert name not in found(now, before, given={name: "ignore"})
+
+
+def test_a_judged_metric_that_is_gone_is_not_passed_over() -> None:
+    before, now = evaluation(NOISE, success=NOISE > 0.0), evaluation(NOISE)
+    with pytest.raises(UserError, match="success_rate is in the baseline, but not in"):
+        check_regression(now, before, Rules())
+    assert "success_rate" not in found(now, before, given={"success_rate": "ignore"})
 
 
 def test_several_metrics_share_one_risk() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from estragon.godot.find import check_version, require_godot
 from estragon.judge import provenance
 from estragon.judge.evaluation import (
     FORMAT,
@@ -75,7 +76,10 @@ def evaluate_game(
         episodes=found,
         segments=segments,
     )
-    return _completed(result, model, settings.seed)
+    # An exported game is a Godot of its own; its digest says which.
+    is_project = path is not None and (path.is_dir() or path.suffix == ".pck")
+    godot = check_version(require_godot()) if is_project else ""
+    return _completed(result, model, settings.seed, godot)
 
 
 def evaluate_tag(
@@ -128,7 +132,7 @@ def evaluate_tag(
         build=provenance.build_of(rules_file or paths.godot_project()),
         episodes=found,
     )
-    return _completed(result, model, seed)
+    return _completed(result, model, seed, "")
 
 
 def describe(result: Evaluation) -> str:
@@ -216,7 +220,7 @@ class _OnnxTagPlayer:
         return self._policy({"obs": observations}, None, np.zeros(len(observations), bool))
 
 
-def _completed(result: Evaluation, model: str, seed: int) -> Evaluation:
+def _completed(result: Evaluation, model: str, seed: int, godot: str) -> Evaluation:
     """Add what every evaluation has."""
     samples = result.samples()
     for name in TIMES:
@@ -229,6 +233,6 @@ def _completed(result: Evaluation, model: str, seed: int) -> Evaluation:
     result.mean_episode_length = float(samples[LENGTH].mean())
     result.success_rate = float(samples[SUCCESS].mean()) if SUCCESS in samples else None
     result.intervals = {name: mean_interval(values) for name, values in samples.items()}
-    result.versions, result.machine = provenance.versions(), provenance.machine()
+    result.versions, result.machine = provenance.versions(godot), provenance.machine()
     result.date, result.command = provenance.now(), provenance.command()
     return result

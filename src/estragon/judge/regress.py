@@ -152,9 +152,16 @@ def check_regression(current: Evaluation, baseline: Evaluation, rules: Rules) ->
     notes = _notes(current, baseline)
     compared = _comparisons(current, baseline)
     for name in rules.given:
-        if name not in compared:
+        if name not in compared and rules.of(name) is not None:
             known = ", ".join(compared)
             raise UserError(f"--metric {name}: not in both files; they have {known}")
+    for name in baseline.samples():
+        rule = rules.of(name)
+        if name not in compared and rule is not None and rule.judged:
+            raise UserError(
+                f"{name} is in the baseline, but not in the current evaluation; does the game still "
+                f"report it? (--metric {name}=ignore)"
+            )
     kept = {name: rule for name in compared if (rule := rules.of(name)) is not None}
     judged = [name for name, rule in kept.items() if rule.judged]
     raw = {name: compared[name].p_of(kept[name].direction) for name in judged}

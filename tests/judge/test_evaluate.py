@@ -77,6 +77,14 @@ def test_a_godot_game_with_its_performance(tmp_path: Path, godot: Path) -> None:
     assert found.build.commit == again.build.commit
 
 
+def test_a_game_with_the_http_api_says_how_fast_it_is(tmp_path: Path, godot: Path) -> None:
+    words = ["--preset", "vr_locomotion", "--wire", "http", "--episodes", "2"]
+    limits = ["--argument", "parameter.max_sec=2", "parameter.rigs=2"]
+    found = evaluate(tmp_path / "a.json", "--model", "random", *words, *limits)
+    assert len(found.episodes) == 2
+    assert {"physics_process_time", "static_memory_usage"} <= set(found.reported)
+
+
 @pytest.mark.parametrize("model", ["bot:chaser", "random", "champion_seeker.onnx"])
 def test_tag(model: str, tmp_path: Path) -> None:
     path = paths.policies_folder() / model

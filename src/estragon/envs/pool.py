@@ -368,6 +368,12 @@ class PoolProperties:
         return [game.process.pid for game in self._pool.games if game.process is not None]
 
     @property
+    def http_endpoint(self) -> HttpEndpoint | None:
+        """The HTTP API of the first game; None with another wire."""
+        endpoint = self._pool.games[0].endpoint
+        return endpoint if isinstance(endpoint, HttpEndpoint) else None
+
+    @property
     def parameter_feed(self) -> ParameterFeed | None:
         """The parameters that are sent to the games; None without the option `parameters`."""
         return self._pool.parameter_feed

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from estragon.envs.http_channel import HttpEndpoint
 from estragon.godot.find import check_version, require_godot
 from estragon.judge import provenance
 from estragon.judge.evaluation import (
@@ -21,6 +22,7 @@ from estragon.judge.evaluation import (
 )
 from estragon.judge.performance import Meter
 from estragon.judge.statistics import mean_interval
+from estragon.spacetime.client import GodotAPIClient
 from estragon.support.errors import UserError
 from estragon.support.parameters import Plan
 from estragon.tag.matches import (
@@ -61,6 +63,7 @@ def evaluate_game(
         meter = Meter(lambda: player.games.pids)
         found, complete = _play(player, meter, episodes, success_key, max_steps, report)
         segments, crashes = meter.segments(), player.games.restarts
+        reported = _reported(player.games.http_endpoint)
     if not found:
         raise UserError(f"no episode ended within {max_steps:,} steps (--max_steps)")
     path = None if settings.env_path is None else Path(settings.env_path).expanduser()
@@ -75,6 +78,7 @@ def evaluate_game(
         build=provenance.build_of(path),
         episodes=found,
         segments=segments,
+        reported=reported,
     )
     # An exported game is a Godot of its own; its digest says which.
     is_project = path is not None and (path.is_dir() or path.suffix == ".pck")
@@ -172,6 +176,21 @@ def _play(
             break
     found.sort(key=lambda each: (each.number, len(each.agent), each.agent))
     return found, len(found) >= share * agents
+
+
+def _reported(endpoint: HttpEndpoint | None) -> dict[str, float]:
+    """Engine and memory numbers of `GET /performance`, such as `physics_process_time`."""
+    if endpoint is None:
+        return {}
+    with GodotAPIClient(endpoint.port, endpoint.token) as client:
+        found = client.get_performance_metrics()
+    groups = [found.get(group, {}) for group in ("engine", "memory")]
+    return {
+        name: float(value)
+        for group in groups
+        for name, value in group.items()
+        if isinstance(value, int | float)
+    }
 
 
 def _episode(

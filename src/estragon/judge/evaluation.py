@@ -101,6 +101,8 @@ class Evaluation(msgspec.Struct, forbid_unknown_fields=False):
     build: Build = msgspec.field(default_factory=Build)
     episodes: list[Episode] = []
     segments: list[Segment] = []
+    reported: dict[str, Number] = {}
+    """What a game with the HTTP API says about its performance at the end."""
     intervals: dict[str, tuple[Number, Number, Number]] = {}
     """By metric, mean and the ends of its 95% interval."""
     versions: dict[str, str] = {}

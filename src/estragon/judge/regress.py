@@ -159,8 +159,8 @@ def check_regression(current: Evaluation, baseline: Evaluation, rules: Rules) ->
         rule = rules.of(name)
         if name not in compared and rule is not None and rule.judged:
             raise UserError(
-                f"{name} is in the baseline, but not in the current evaluation; does the game still "
-                f"report it? (--metric {name}=ignore)"
+                f"{name} is in the baseline, but not in the current evaluation; does the game "
+                f"still report it? (--metric {name}=ignore)"
             )
     kept = {name: rule for name in compared if (rule := rules.of(name)) is not None}
     judged = [name for name, rule in kept.items() if rule.judged]

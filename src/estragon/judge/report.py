@@ -205,6 +205,9 @@ def _metrics(evaluation: Evaluation) -> Table:
         (name, f"{mean:.4g}", f"{low:.4g} to {high:.4g}", TIMES.get(name, ""))
         for name, (mean, low, high) in evaluation.intervals.items()
     ]
+    rows += [
+        (name, f"{value:.4g}", "", "at the end") for name, value in evaluation.reported.items()
+    ]
     if len(growth := evaluation.memory_growth()):
         rows.append((MEMORY_GROWTH, f"{growth.mean():.3g}", "", "per 1,000 steps"))
     return Table("Evaluation", ("metric", "mean", "95% interval", ""), rows)

@@ -212,9 +212,7 @@ def describe(verdict: Verdict) -> str:
 def change_text(finding: Finding) -> str:
     """The change, in percent of the baseline where it has one."""
     difference = finding.current - finding.baseline
-    if finding.baseline == 0.0:
-        return f"{difference:+.4g}"
-    return f"{difference:+.4g} ({difference / abs(finding.baseline):+.1%})"
+    return f"{difference:+.4g}{_share(difference, finding.baseline, '+')}"
 
 
 def verdict_text(finding: Finding) -> str:
@@ -224,9 +222,8 @@ def verdict_text(finding: Finding) -> str:
     if finding.p_value is not None and finding.status != "identical":
         parts.append(f"p {finding.p_value:.2g}")
     if finding.detectable is not None:
-        share = abs(finding.detectable / finding.baseline) if finding.baseline else 100.0
-        of_baseline = f" ({share:.1%})" if share < 10.0 else ""
-        parts.append(f"would find {finding.detectable:.3g}{of_baseline}")
+        share = _share(finding.detectable, finding.baseline)
+        parts.append(f"would find {finding.detectable:.3g}{share}")
     if finding.detectable_share is not None:
         parts.append(f"would find changes in {finding.detectable_share:.0%} of episodes")
     if finding.pairs and finding.status != "identical":
@@ -234,6 +231,12 @@ def verdict_text(finding: Finding) -> str:
     if not finding.judged:
         parts.append("not judged")
     return f"{status} ({', '.join(parts)})" if parts else status
+
+
+def _share(number: float, baseline: float, sign: str = "") -> str:
+    """In percent of the baseline; nothing where that says nothing."""
+    is_small = abs(number) < 10.0 * abs(baseline)
+    return f" ({number / abs(baseline):{sign}.1%})" if is_small else ""
 
 
 def _comparisons(current: Evaluation, baseline: Evaluation) -> dict[str, Comparison]:

@@ -1,11 +1,13 @@
 """Garbage in any input file: one clear line that names the file, and exit code 2."""
 
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from estragon.cli import main
-from tests.judge.staging import evaluation
+from tests.judge.staging import evaluation, segments
 
 GARBAGE = {
     "binary": b"\x00\xff\xfe\x80" * 20,
@@ -59,6 +61,26 @@ def test_metrics(
     (run / name).write_bytes(data)
     check_refused(["judge", "validate", "--experiment", str(run)], "bad", capsys)
     check_refused(["judge", "validate", "--experiment", str(run / name)], "bad", capsys)
+
+
+def test_damaged_evaluations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bytes are changed at random: either it is still an evaluation, or it is refused."""
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    evaluation([1.0, 2.0, 4.0], success=[1, 0, 1], segments=segments(count=4)).write(good)
+    data = good.read_bytes()
+    random = np.random.default_rng(0)
+    codes = Counter[int]()
+    for _ in range(120):
+        first, length = int(random.integers(len(data))), int(random.integers(1, 12))
+        new = random.choice([b"", b"9" * 30, b"-", b"null", b'"x"', b"1e99", b"0", b"[]"])
+        bad.write_bytes(data[:first] + bytes(new) + data[first + length :])
+        words = ["--current", str(bad), "--baseline", str(good), "--json", str(tmp_path / "v")]
+        codes[main(["judge", "regress", *words])] += 1
+        said = capsys.readouterr().err
+        assert "unexpected" not in said, bad.read_text(errors="replace")
+        assert len(said.splitlines()) <= 1
+    assert set(codes) <= {0, 1, 2}
+    assert codes[2] > 40
 
 
 def test_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from estragon.judge.evaluation import FORMAT, Episode, Evaluation, Segment
+from estragon.judge.evaluation_file import FORMAT, Episode, Evaluation, Segment
 
 
 def evaluation(

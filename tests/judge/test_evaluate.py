@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from estragon.cli import main
-from estragon.judge.evaluation import Evaluation
+from estragon.judge.evaluation_file import Evaluation
 from estragon.support import paths
 from tests.envs.conftest import program
 from tests.godot.addon.test_episodes import seed_of

@@ -9,8 +9,8 @@ import pytest
 
 from estragon.cli import main
 from estragon.judge import statistics
-from estragon.judge.evaluation import Evaluation
-from estragon.judge.regress import Rules, Verdict, check_regression
+from estragon.judge.evaluation_file import Evaluation
+from estragon.judge.regress import RegressionRules, Verdict, check_regression
 from estragon.support import paths
 from tests.prove import Recorder, run_folder
 
@@ -181,7 +181,7 @@ def test_the_smallest_slowdown_that_is_found(
     random = np.random.default_rng(0)
     pools: dict[float, Evaluation] = {}
     rates: dict[float, tuple[float, float]] = {}
-    rules = Rules(given={"mean_episode_length": "lower"})
+    rules = RegressionRules(given={"mean_episode_length": "lower"})
     for force in (6.0, 5.4, 4.8, 4.2, 3.6, 3.0):
         file = folder / f"force{force}.json"
         if not file.exists():

@@ -10,8 +10,8 @@ import pytest
 
 from estragon.cli import main
 from estragon.judge import statistics
-from estragon.judge.evaluation import Evaluation
-from estragon.judge.regress import Finding, Rules, Verdict, check_regression, describe
+from estragon.judge.evaluation_file import Evaluation
+from estragon.judge.regress import Finding, RegressionRules, Verdict, check_regression, describe
 from estragon.support.errors import UserError
 from tests.judge.staging import evaluation, segments
 
@@ -26,7 +26,7 @@ def fewer_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def found(current: Evaluation, baseline: Evaluation, **rules: Any) -> dict[str, Finding]:
-    verdict = check_regression(current, baseline, Rules(**rules))
+    verdict = check_regression(current, baseline, RegressionRules(**rules))
     assert verdict.passed == (not verdict.regressions)
     return {each.name: each for each in verdict.findings}
 
@@ -66,7 +66,7 @@ def test_a_difference_within_the_noise_is_no_regression() -> None:
 
 def test_identical_episodes() -> None:
     before = evaluation(NOISE, success=NOISE > 0.0)
-    verdict = check_regression(before, before, Rules())
+    verdict = check_regression(before, before, RegressionRules())
     by_name = {each.name: each for each in verdict.findings}
     assert verdict.passed
     assert by_name["mean_reward"].status == by_name["success_rate"].status == "identical"
@@ -92,7 +92,7 @@ def test_shorter_episodes_are_not_worse_unless_asked_for() -> None:
     now = evaluation(NOISE, lengths=[each - 20 for each in lengths])
     name = "mean_episode_length"
     assert found(now, before)[name].status == "changed"
-    assert check_regression(now, before, Rules()).passed
+    assert check_regression(now, before, RegressionRules()).passed
     assert found(now, before, given={name: "higher"})[name].status == "regression"
     assert found(now, before, given={name: "lower"})[name].status == "improved"
     assert found(now, before, given={name: "same"})[name].status == "regression"
@@ -102,7 +102,7 @@ def test_shorter_episodes_are_not_worse_unless_asked_for() -> None:
 def test_a_judged_metric_that_is_gone_is_not_passed_over() -> None:
     before, now = evaluation(NOISE, success=NOISE > 0.0), evaluation(NOISE)
     with pytest.raises(UserError, match="success_rate is in the baseline, but not in"):
-        check_regression(now, before, Rules())
+        check_regression(now, before, RegressionRules())
     assert "success_rate" not in found(now, before, given={"success_rate": "ignore"})
 
 
@@ -145,7 +145,7 @@ def test_times_are_relative_to_the_calibration_and_judged_on_request() -> None:
     slower = evaluation(NOISE, segments=segments(cpu_ms=3.0))
     assert found(half_as_fast, before, timing=True)["step_cpu_ms"].status == "ok"
     assert found(spike, before)["slowest_step_cpu_ms"].status == "worse"
-    assert check_regression(spike, before, Rules()).passed
+    assert check_regression(spike, before, RegressionRules()).passed
     by_name = found(spike, before, timing=True)
     assert by_name["slowest_step_cpu_ms"].status == "regression"
     assert by_name["step_cpu_ms"].status == "ok"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from estragon.cli import main
-from estragon.judge.regress import Rules, check_regression
+from estragon.judge.regress import RegressionRules, check_regression
 from estragon.judge.report import make_report, to_html, to_junit, to_markdown
 from estragon.judge.validate import Check, Validation
 from tests.judge.staging import evaluation, segments
@@ -77,7 +77,7 @@ def test_nothing_in_a_file_becomes_markup() -> None:
     now = evaluation(NOISE, metrics={NASTY: NOISE})
     now.model = now.scene = now.command = NASTY
     now.intervals = {NASTY: (0.0, 0.0, 0.0)}
-    verdict = check_regression(now, now, Rules(given={NASTY: "higher"}))
+    verdict = check_regression(now, now, RegressionRules(given={NASTY: "higher"}))
     report = make_report(now, verdict, title=NASTY)
     assert "<script" not in to_html(report, [])
     suite = parse(to_junit(report, verdict))

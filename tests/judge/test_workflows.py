@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from estragon.cli import main
-from estragon.judge.evaluation import Evaluation
+from estragon.judge.evaluation_file import Evaluation
 from estragon.judge.regress import Verdict
 from estragon.support.errors import CHECK_FAILED, OK
 

@@ -4,9 +4,9 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated
 
-from estragon.judge.evaluation import Evaluation
+from estragon.judge.evaluation_file import Evaluation
 from estragon.judge.regress import (
-    Rules,
+    RegressionRules,
     check_regression,
     describe,
     metric_rules,
@@ -60,7 +60,7 @@ class JudgeRegressCommand:
             update_baseline(current, self.baseline, self.reason)
             print(f"wrote {self.baseline}")
             return OK
-        rules = Rules(
+        rules = RegressionRules(
             tolerance=self.tolerance,
             timing_tolerance=self.timing_tolerance,
             timing=self.timing,

@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated
 
-from estragon.judge.evaluation import Evaluation
-from estragon.judge.regress import Rules, Verdict, check_regression
+from estragon.judge.evaluation_file import Evaluation
+from estragon.judge.regress import RegressionRules, Verdict, check_regression
 from estragon.judge.report import link_to, make_report, to_markdown, write_report
 from estragon.judge.validate import Validation
 from estragon.support.errors import UserError
@@ -48,7 +48,7 @@ class JudgeReportCommand:
         baseline = Evaluation.read(self.baseline) if self.baseline else None
         verdict = Verdict.read(self.verdict) if self.verdict else None
         if verdict is None and baseline is not None:
-            verdict = check_regression(current, baseline, Rules())
+            verdict = check_regression(current, baseline, RegressionRules())
         validation = Validation.read(self.validation) if self.validation else None
         for path in (*self.output, *([self.summary] if self.summary else [])):
             links = [self._link(each, path) for each in self.link]

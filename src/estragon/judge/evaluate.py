@@ -11,7 +11,7 @@ import numpy as np
 from estragon.envs.http_channel import HttpEndpoint
 from estragon.godot.find import check_version, require_godot
 from estragon.judge import provenance
-from estragon.judge.evaluation import (
+from estragon.judge.evaluation_file import (
     FORMAT,
     LENGTH,
     REWARD,

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from estragon.godot.process import cpu_sec, memory_mb
-from estragon.judge.evaluation import Segment
+from estragon.judge.evaluation_file import Segment
 
 SEGMENTS = 24
 CALIBRATE_EVERY_SEC = 0.25

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from estragon import __version__
-from estragon.judge.evaluation import Build
+from estragon.judge.evaluation_file import Build
 from estragon.support.errors import UserError
 
 PACKAGES = ("numpy", "torch", "stable-baselines3", "ray", "onnxruntime")

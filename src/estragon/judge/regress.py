@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 
 from estragon.judge import provenance
-from estragon.judge.evaluation import (
+from estragon.judge.evaluation_file import (
+    CPU_TIMES,
     CRASHES,
     LENGTH,
     MEMORY_GROWTH,
@@ -41,7 +42,7 @@ Status = Literal["ok", "identical", "improved", "regression", "worse", "changed"
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
+class MetricRule:
     """How a metric is judged."""
 
     direction: int
@@ -52,7 +53,7 @@ class Rule:
 
 
 @dataclasses.dataclass(frozen=True)
-class Rules:
+class RegressionRules:
     """How all metrics are judged: what was asked for, and the defaults."""
 
     tolerance: float = 0.1
@@ -68,21 +69,23 @@ class Rules:
         for name, text in self.given.items():
             self._parse(name, text)
 
-    def of(self, name: str) -> Rule | None:
+    def of(self, name: str) -> MetricRule | None:
         """The rule of a metric; None: ignored."""
         if name in self.given:
             return self._parse(name, self.given[name])
         if name in (REWARD, SUCCESS):
-            return Rule(HIGHER, self.tolerance)
+            return MetricRule(HIGHER, self.tolerance)
         if name in TIMES:
             # The clock also counts other programs and the policy: shown, never judged by default.
-            return Rule(LOWER, self.timing_tolerance, judged=self.timing and name != "step_ms")
+            return MetricRule(
+                LOWER, self.timing_tolerance, judged=self.timing and name != "step_ms"
+            )
         if name in (MEMORY_GROWTH, CRASHES):
-            return Rule(LOWER, self.tolerance)
+            return MetricRule(LOWER, self.tolerance)
         # Nobody but the user knows what the game's own numbers mean, or if short episodes are good.
-        return Rule(EITHER, self.tolerance, judged=False)
+        return MetricRule(EITHER, self.tolerance, judged=False)
 
-    def _parse(self, name: str, text: str) -> Rule | None:
+    def _parse(self, name: str, text: str) -> MetricRule | None:
         word, colon, tolerance = text.partition(":")
         try:
             margin = float(tolerance) if colon else self.tolerance
@@ -95,7 +98,7 @@ class Rules:
                 f"--metric {name}={text}: expected {name}=higher, lower, same or ignore, and "
                 "perhaps :TOLERANCE"
             )
-        return Rule(DIRECTIONS[word], margin)
+        return MetricRule(DIRECTIONS[word], margin)
 
 
 class Finding(msgspec.Struct, forbid_unknown_fields=True):
@@ -147,7 +150,7 @@ class Verdict(msgspec.Struct, forbid_unknown_fields=True):
         return [each for each in self.findings if each.status == "regression"]
 
 
-def check_regression(current: Evaluation, baseline: Evaluation, rules: Rules) -> Verdict:
+def check_regression(current: Evaluation, baseline: Evaluation, rules: RegressionRules) -> Verdict:
     """Compare all metrics that both have."""
     notes = _notes(current, baseline)
     compared = _comparisons(current, baseline)
@@ -261,15 +264,10 @@ def _comparisons(current: Evaluation, baseline: Evaluation) -> dict[str, Compari
 
 def _performance(current: Evaluation, baseline: Evaluation) -> dict[str, Comparison]:
     found: dict[str, Comparison] = {}
-    work = [each.segment_values("calibration_ms") for each in (baseline, current)]
-    if all(len(each) for each in work):
-        # As on the baseline's machine; the clock is the clock.
-        speed = float(np.median(work[0]) / np.median(work[1]))
-        for name in TIMES:
-            before, now = baseline.segment_values(name), current.segment_values(name)
-            if len(before) and len(now):
-                scale = 1.0 if name == "step_ms" else speed
-                found[name] = compare(before, scale * now, paired=False)
+    for name in TIMES:
+        before, now = baseline.segment_values(name), current.segment_values(name)
+        if len(before) and len(now):
+            found[name] = compare(before, _speed(name, current, baseline) * now, paired=False)
     growth = [each.memory_growth() for each in (baseline, current)]
     if all(len(each) > 1 for each in growth):
         # In MB over the steps of the current evaluation after its first third.
@@ -277,6 +275,13 @@ def _performance(current: Evaluation, baseline: Evaluation) -> dict[str, Compari
         before, now = (each * steps / 1e3 for each in growth)
         found[MEMORY_GROWTH] = compare(before, now, paired=False)
     return found
+
+
+def _speed(name: str, current: Evaluation, baseline: Evaluation) -> float:
+    """What to multiply a time with, to have it as on the baseline's machine."""
+    work = [each.segment_values("calibration_ms") for each in (baseline, current)]
+    is_known = all(len(each) and np.median(each) > 0.0 for each in work)
+    return float(np.median(work[0]) / np.median(work[1])) if is_known and name in CPU_TIMES else 1.0
 
 
 def _pairing(current: Evaluation, baseline: Evaluation) -> np.ndarray | None:
@@ -296,7 +301,7 @@ def _pairing(current: Evaluation, baseline: Evaluation) -> np.ndarray | None:
 def _finding(
     name: str,
     compared: Comparison,
-    rule: Rule,
+    rule: MetricRule,
     corrected: float | None,
     alpha: float,
     alpha_each: float,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from estragon.judge.evaluation import MEMORY_GROWTH, TIMES, Evaluation
+from estragon.judge.evaluation_file import MEMORY_GROWTH, TIMES, Evaluation
 from estragon.judge.regress import Finding, Verdict, change_text, verdict_text
 from estragon.judge.validate import Validation
 from estragon.support.errors import UserError

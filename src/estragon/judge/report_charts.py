@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from estragon.judge.evaluation import LENGTH, MEMORY_GROWTH, REWARD, Evaluation
+from estragon.judge.evaluation_file import LENGTH, MEMORY_GROWTH, REWARD, Evaluation
 from estragon.judge.regress import Finding, Verdict
 from estragon.show.charts.chart import COLOURS
 from estragon.show.charts.figure import FAINT, INK, encode_figure, label_axes, new_figure

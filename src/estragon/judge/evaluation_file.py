@@ -21,6 +21,7 @@ TIMES = {
     "step_ms": "time per step: game, wire and policy",
 }
 """Metrics of segments that depend on the machine."""
+CPU_TIMES = ("step_cpu_ms", "slowest_step_cpu_ms")
 MEMORY_GROWTH = "memory_growth_mb"
 Number = Annotated[float, msgspec.Meta(ge=-1e100, le=1e100)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]

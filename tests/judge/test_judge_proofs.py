@@ -52,7 +52,9 @@ class Planted(NamedTuple):
 
 PUSH = "\tapply_central_force(force *"
 TICK = "func _physics_process(_delta: float) -> void:\n"
-SPIKE = TICK + "\tif Engine.get_physics_frames() % 64 == 0:\n\t\tfor i: int in 40000:\n\t\t\tpass\n"
+SPIKE = (
+    TICK + "\tif Engine.get_physics_frames() % 64 == 0:\n\t\tfor i: int in 100000:\n\t\t\tpass\n"
+)
 LEAK = (
     "\tvar kept := PackedByteArray()\n\tkept.resize(500000)\n\tkept.fill(1)\n\t_kept.append(kept)\n"
 )
@@ -64,7 +66,7 @@ PLANTED = {
         "mean_episode_length",
         ("--metric", "mean_episode_length=lower"),
     ),
-    "a frame-time spike": Planted(TICK, SPIKE, "slowest_step_cpu_ms", ("--timing",)),
+    "a frame-time spike": Planted(TICK, SPIKE, "slowest_step_ratio", ("--timing",)),
     "a changed reward": Planted(
         "controller.reward += _approach", "controller.reward += 0.5 * _approach", "mean_reward"
     ),

@@ -15,13 +15,13 @@ from estragon.support.files import read_json, write_json
 FORMAT = "estragon evaluation 1"
 REWARD, SUCCESS, LENGTH = "mean_reward", "success_rate", "mean_episode_length"
 CRASHES = "game_crashes"
+STEP_CPU, SLOWEST_STEP, STEP = "step_cpu_ms", "slowest_step_ratio", "step_ms"
 TIMES = {
-    "step_cpu_ms": "processor time of the game per step",
-    "slowest_step_cpu_ms": "processor time of the slowest step of a segment",
-    "step_ms": "time per step: game, wire and policy",
+    STEP_CPU: "processor time of the game per step",
+    SLOWEST_STEP: "slowest step of a segment over its mean step",
+    STEP: "time per step: game, wire and policy",
 }
-"""Metrics of segments that depend on the machine."""
-CPU_TIMES = ("step_cpu_ms", "slowest_step_cpu_ms")
+"""Metrics of segments that depend on the machine, the ratio less than the others."""
 MEMORY_GROWTH = "memory_growth_mb"
 Number = Annotated[float, msgspec.Meta(ge=-1e100, le=1e100)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -57,6 +57,13 @@ class Segment(msgspec.Struct, forbid_unknown_fields=True):
     """Of all games, at the end."""
     calibration_ms: Number | None = None
     """Processor time of a fixed piece of work, measured meanwhile."""
+
+    @property
+    def slowest_step_ratio(self) -> float | None:
+        """The slowest step relative to the mean: whatever else the machine does slows both."""
+        if not self.step_cpu_ms or self.slowest_step_cpu_ms is None:
+            return None
+        return self.slowest_step_cpu_ms / self.step_cpu_ms
 
 
 class Build(msgspec.Struct, forbid_unknown_fields=True):

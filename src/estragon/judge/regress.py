@@ -14,11 +14,12 @@ import numpy as np
 
 from estragon.judge import provenance
 from estragon.judge.evaluation_file import (
-    CPU_TIMES,
     CRASHES,
     LENGTH,
     MEMORY_GROWTH,
     REWARD,
+    STEP,
+    STEP_CPU,
     SUCCESS,
     TIMES,
     Change,
@@ -77,9 +78,7 @@ class RegressionRules:
             return MetricRule(HIGHER, self.tolerance)
         if name in TIMES:
             # The clock also counts other programs and the policy: shown, never judged by default.
-            return MetricRule(
-                LOWER, self.timing_tolerance, judged=self.timing and name != "step_ms"
-            )
+            return MetricRule(LOWER, self.timing_tolerance, judged=self.timing and name != STEP)
         if name in (MEMORY_GROWTH, CRASHES):
             return MetricRule(LOWER, self.tolerance)
         # Nobody but the user knows what the game's own numbers mean, or if short episodes are good.
@@ -281,7 +280,7 @@ def _speed(name: str, current: Evaluation, baseline: Evaluation) -> float:
     """What to multiply a time with, to have it as on the baseline's machine."""
     work = [each.segment_values("calibration_ms") for each in (baseline, current)]
     is_known = all(len(each) and np.median(each) > 0.0 for each in work)
-    return float(np.median(work[0]) / np.median(work[1])) if is_known and name in CPU_TIMES else 1.0
+    return float(np.median(work[0]) / np.median(work[1])) if is_known and name == STEP_CPU else 1.0
 
 
 def _pairing(current: Evaluation, baseline: Evaluation) -> np.ndarray | None:

@@ -52,9 +52,12 @@ class JudgeReportCommand:
         validation = Validation.read(self.validation) if self.validation else None
         for path in (*self.output, *([self.summary] if self.summary else [])):
             links = [self._link(each, path) for each in self.link]
-            report = make_report(current, verdict, validation, title=self.title, links=links)
-            if path == self.summary:
-                write_whole(path, to_markdown(report, short=True).encode())
+            short = path == self.summary
+            report = make_report(
+                current, verdict, validation, title=self.title, links=links, short=short
+            )
+            if short:
+                write_whole(path, to_markdown(report).encode())
             else:
                 write_report(path, report, current, baseline, verdict)
             print(f"wrote {path}")

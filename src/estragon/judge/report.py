@@ -63,13 +63,14 @@ def make_report(
     *,
     title: str = "",
     links: Sequence[tuple[str, str]] = (),
+    short: bool = False,
 ) -> Report:
-    """Put together what is known."""
+    """Put together what is known; short: only what is judged, for a pull request."""
     tables: list[Table] = []
     failed: list[str] = []
     if verdict is not None:
         failed += [f"regression in {each.name}" for each in verdict.regressions]
-        tables.append(_comparison(verdict))
+        tables.append(_comparison(verdict, judged_only=short))
     if validation is not None:
         failed += [f"training: {each.name}" for each in validation.checks if not each.passed]
         rows = [
@@ -77,7 +78,10 @@ def make_report(
         ]
         marks = ["" if each.passed else "bad" for each in validation.checks]
         tables.append(Table("Training", ("check", "", "found"), rows, marks))
-    tables += [_metrics(evaluation), _provenance(evaluation)]
+    if not short or not tables:
+        tables.append(_metrics(evaluation))
+    if not short:
+        tables.append(_provenance(evaluation))
     judged = verdict is not None or validation is not None
     passed = not failed if judged else None
     text = f"FAIL: {', '.join(failed)}" if failed else "PASS" if judged else "Not judged"
@@ -107,15 +111,15 @@ def write_report(
     write_whole(path, text.encode())
 
 
-def to_markdown(report: Report, *, short: bool = False) -> str:
-    """The report as Markdown; short: the verdict and what was compared, for a pull request."""
+def to_markdown(report: Report) -> str:
+    """The report as Markdown."""
     sign = {True: "✅", False: "❌", None: "➖"}[report.passed]
     parts = [f"# {_plain(report.title)}", f"{sign} **{_plain(report.verdict)}**"]
-    for table in report.tables[: 1 if short else None]:
+    for table in report.tables:
         lines = [f"| {' | '.join(table.head)} |", "|" + "---|" * len(table.head)]
         lines += [f"| {' | '.join(map(_plain, row))} |" for row in table.rows]
-        parts += ([] if short else [f"## {table.title}"]) + ["\n".join(lines)]
-    if report.notes and not short:
+        parts += [f"## {table.title}", "\n".join(lines)]
+    if report.notes:
         parts.append("\n".join(f"- {_plain(note)}" for note in report.notes))
     if report.links:
         parts.append("\n".join(f"- [{_plain(name)}](<{link}>)" for name, link in report.links))
@@ -174,10 +178,9 @@ def link_to(target: str, report: Path) -> str:
     return Path(os.path.relpath(target, report.parent)).as_posix()
 
 
-def _comparison(verdict: Verdict) -> Table:
-    order = sorted(
-        verdict.findings, key=lambda each: (each.status != "regression", not each.judged)
-    )
+def _comparison(verdict: Verdict, *, judged_only: bool) -> Table:
+    kept = [each for each in verdict.findings if each.judged or not judged_only]
+    order = sorted(kept, key=lambda each: (each.status != "regression", not each.judged))
     rows = [
         (
             each.name,

@@ -106,6 +106,12 @@ def test_a_judged_metric_that_is_gone_is_not_passed_over() -> None:
     assert "success_rate" not in found(now, before, given={"success_rate": "ignore"})
 
 
+def test_one_episode_is_too_little() -> None:
+    verdict = check_regression(evaluation([1.0]), evaluation([2.0], seeds=[7]), RegressionRules())
+    assert verdict.findings[0].status == "not compared"
+    assert "too few episodes" in verdict.notes[-1]
+
+
 def test_several_metrics_share_one_risk() -> None:
     """One of twenty metrics at p = 0.03 is what chance does."""
     metrics = {f"metric{i}": RANDOM.normal(0.0, 1.0, 80) for i in range(20)}

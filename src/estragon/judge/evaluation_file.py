@@ -14,6 +14,7 @@ from estragon.support.files import read_json, write_json
 
 FORMAT = "estragon evaluation 1"
 REWARD, SUCCESS, LENGTH = "mean_reward", "success_rate", "mean_episode_length"
+MEANS = (REWARD, SUCCESS, LENGTH)
 CRASHES = "game_crashes"
 STEP_CPU, SLOWEST_STEP, STEP = "step_cpu_ms", "slowest_step_ratio", "step_ms"
 TIMES = {
@@ -149,6 +150,11 @@ class Evaluation(msgspec.Struct, forbid_unknown_fields=False):
             values = [each.metrics[name] for each in self.episodes if name in each.metrics]
             found.setdefault(name, np.array(values))
         return found
+
+    def metric_names(self) -> list[str]:
+        """The metrics of its episodes, or those with a mean if there are none."""
+        known = [name for name in MEANS if getattr(self, name) is not None]
+        return list(self.samples()) or known
 
     def keys(self) -> list[str]:
         """By episode, what the same episode of another evaluation has as well.

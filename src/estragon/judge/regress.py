@@ -15,7 +15,7 @@ import numpy as np
 from estragon.judge import provenance
 from estragon.judge.evaluation_file import (
     CRASHES,
-    LENGTH,
+    MEANS,
     MEMORY_GROWTH,
     REWARD,
     STEP,
@@ -157,7 +157,7 @@ def check_regression(current: Evaluation, baseline: Evaluation, rules: Regressio
         if name not in compared and rules.of(name) is not None:
             known = ", ".join(compared)
             raise UserError(f"--metric {name}: not in both files; they have {known}")
-    for name in baseline.samples():
+    for name in baseline.metric_names():
         rule = rules.of(name)
         if name not in compared and rule is not None and rule.judged:
             raise UserError(
@@ -174,6 +174,8 @@ def check_regression(current: Evaluation, baseline: Evaluation, rules: Regressio
         _finding(name, compared[name], rule, corrected.get(name), rules.alpha, alpha)
         for name, rule in kept.items()
     ]
+    if any(each.judged and each.status == "not compared" for each in findings):
+        notes.append("too few episodes to test; evaluate more")
     passed = not any(each.status == "regression" for each in findings)
     return Verdict(passed, findings, rules.alpha, notes)
 
@@ -246,7 +248,7 @@ def _comparisons(current: Evaluation, baseline: Evaluation) -> dict[str, Compari
     now, before = current.samples(), baseline.samples()
     found: dict[str, Comparison] = {}
     if not now or not before:
-        for name in (REWARD, SUCCESS, LENGTH):
+        for name in MEANS:
             one, two = getattr(baseline, name), getattr(current, name)
             if one is not None and two is not None:
                 found[name] = Comparison("means only", one, two)

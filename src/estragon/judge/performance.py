@@ -42,7 +42,7 @@ class Meter:
         now = time.perf_counter()
         due = now - self._calibrated_at >= CALIBRATE_EVERY_SEC
         self._calibration.append(_calibrate() if due else None)
-        self._memory.append(memory_mb(self._pids) if due else None)
+        self._memory.append(memory_mb(self._pids))
         if due:
             self._calibrated_at = now
         self._started_cpu = cpu_sec(self._pids)
@@ -52,7 +52,6 @@ class Meter:
         """Equal numbers of steps; what is left over belongs to the last."""
         steps = len(self._wall)
         count = min(SEGMENTS, steps)
-        self._memory[-1] = memory_mb(self._pids)
         has_cpu = len(self._cpu) == steps
         everywhere = [each for each in self._calibration if each is not None]
         found: list[Segment] = []
@@ -60,7 +59,6 @@ class Meter:
             first, last = number * steps // count, (number + 1) * steps // count
             wall = self._wall[first:last]
             cpu = self._cpu[first:last] if has_cpu else []
-            memory = [each for each in self._memory[: last + 1] if each is not None]
             own = [each for each in self._calibration[first : last + 1] if each is not None]
             found.append(
                 Segment(
@@ -68,7 +66,7 @@ class Meter:
                     step_ms=1e3 * statistics.fmean(wall),
                     step_cpu_ms=1e3 * statistics.fmean(cpu) if cpu else None,
                     slowest_step_cpu_ms=1e3 * max(cpu) if cpu else None,
-                    memory_mb=memory[-1] if memory else None,
+                    memory_mb=self._memory[last],
                     calibration_ms=1e3 * statistics.median(own or everywhere),
                 )
             )

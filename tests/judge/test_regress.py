@@ -149,13 +149,15 @@ def test_times_are_relative_to_the_calibration_and_judged_on_request() -> None:
     half_as_fast = evaluation(NOISE, segments=segments(cpu_ms=4, slowest_ms=6, calibration_ms=2))
     spike = evaluation(NOISE, segments=segments(slowest_ms=20.0))
     slower = evaluation(NOISE, segments=segments(cpu_ms=3.0))
-    assert found(half_as_fast, before, timing=True)["step_cpu_ms"].status == "ok"
+    by_name_too = {"step_cpu_ms": "lower:0.25"}
+    assert found(half_as_fast, before, given=by_name_too)["step_cpu_ms"].status == "ok"
     assert found(spike, before)["slowest_step_ratio"].status == "worse"
     assert check_regression(spike, before, RegressionRules()).passed
     by_name = found(spike, before, timing=True)
     assert by_name["slowest_step_ratio"].status == "regression"
     assert by_name["step_cpu_ms"].status == "ok"
-    assert found(slower, before, timing=True)["step_cpu_ms"].status == "regression"
+    assert found(slower, before, timing=True)["step_cpu_ms"].status == "worse"
+    assert found(slower, before, given=by_name_too)["step_cpu_ms"].status == "regression"
 
 
 def test_a_leak_and_a_crash_are_regressions() -> None:

@@ -36,7 +36,7 @@ class JudgeRegressCommand:
     """How to judge a metric: NAME=higher, NAME=lower (which is better), NAME=same (any change
     fails) or NAME=ignore; :TOLERANCE may follow, as in fruit=higher:0.05."""
     timing: bool = False
-    """Also judge processor times, relative to a calibration in the same evaluation."""
+    """Also judge frame-time spikes: the slowest steps, relative to the mean step."""
     timing_tolerance: float = 0.25
     """The tolerance of times."""
     confidence: float = 0.95

@@ -168,7 +168,7 @@ def test_unchanged_builds_pass(model: Path, baseline: Path, record_result: Recor
     named = sorted({metric for lists in alarms.values() for each in lists for metric in each})
     result = (
         f"{passed['defaults']} of {UNCHANGED} unchanged builds pass with other seeds, {EPISODES} "
-        f"episodes each; {passed['all options']} with times and episode length judged as well"
+        f"episodes each; {passed['all options']} with spikes and episode length judged as well"
     )
     result += f" (false alarms in {', '.join(named)})" if named else ""
     held = passed["defaults"] == UNCHANGED

@@ -2,15 +2,17 @@
 PYTHON ?= python3
 EXTRAS ?= all
 ARGS ?=
+REASON ?=
 
 BIN := .venv/bin
+BASELINE := rl_training/baselines/vr_locomotion_baseline
 # pip installs uncompiled modules (scripts/setup_venv.py): without this, where the environment forbids
 # bytecode, every process that a test starts would compile torch again.
 export PYTHONDONTWRITEBYTECODE :=
 GDSCRIPT = find godot src tests -name '*.gd' -not -path '*/.godot/*'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test quick check format bench prove policies wheel addon clean
+.PHONY: help setup train test quick check format bench prove policies baseline wheel addon clean
 
 help: ## Show this help
 	@echo "Estragon: train, watch, test and ship game-playing agents for Godot 4."
@@ -59,6 +61,12 @@ prove: setup ## The long runs behind the claims; hours, resumable
 policies: setup ## Retrain the policies that come with the game; minutes
 	$(BIN)/estragon train tag --seed 1 --no-film --probe-steps 0 --output build/policies
 	$(BIN)/estragon export tag --run build/policies --levels --out godot/tag/policies
+
+baseline: setup ## Retrain the baseline of VR locomotion: REASON='…'; minutes
+	$(BIN)/estragon train scene --experiment_name vr_locomotion_baseline
+	cp rl_training/models/vr_locomotion_baseline_final.onnx $(BASELINE).onnx
+	$(BIN)/estragon judge evaluate --model $(BASELINE).onnx --preset vr_locomotion --output build/vr_locomotion.json
+	$(BIN)/estragon judge regress --current build/vr_locomotion.json --baseline $(BASELINE).json --update --reason '$(REASON)'
 
 wheel: setup ## Build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation

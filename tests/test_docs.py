@@ -49,6 +49,7 @@ OF_THE_CHECKOUT = (
     "estragon train sb3",
     "estragon train rllib",
     "estragon eval game",
+    "estragon judge",
 )
 BIN = Path(sys.executable).parent
 A_SHORT_RUN = "--steps 20000 --arenas 512 --horizon 16 --no-film --probe-steps 0"

@@ -20,6 +20,7 @@ TARGETS = {
     "bench",
     "prove",
     "policies",
+    "baseline",
 }
 TARGETS |= {"wheel", "clean"}
 FROM_AN_OUTER_MAKE = {"ARGS", "EXTRAS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON"}

@@ -183,7 +183,10 @@ def test_source_archive_can_be_built_and_tested(dist: Path) -> None:
     assert not any(name.startswith((".venv/", "dist/", ".git/")) for name in files)
 
 
-@pytest.mark.parametrize("name", ["ci.yml", "wheel.yml"])
+@pytest.mark.parametrize(
+    "name",
+    ["ci.yml", "wheel.yml", "rl_smoke_test.yml", "rl_regression_test.yml", "rl_nightly.yml"],
+)
 def test_workflows_parse(name: str) -> None:
     text = (ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8")
     workflow = yaml.safe_load(text)

@@ -54,6 +54,14 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("eval", "scene"): Verb(
         "let a trained model play a SpaceTime scene", "sb3,onnx", underscores=True
     ),
+    ("judge", "evaluate"): Verb(
+        "play any model on any game and write every episode", "sb3,onnx", underscores=True
+    ),
+    ("judge", "validate"): Verb(
+        "check the metrics of a training run against thresholds", underscores=True
+    ),
+    ("judge", "regress"): Verb("compare an evaluation with a baseline", underscores=True),
+    ("judge", "report"): Verb("write a report as Markdown, HTML or JUnit XML", underscores=True),
     ("spacetime", "run"): Verb("run a SpaceTime scene with its HTTP API"),
     ("eval-episode",): Verb("play one match, with a log and a picture"),
     ("layout",): Verb("check and show a layout, or generate one"),

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -44,6 +45,10 @@ class Feed:
         return self._plan.draw(0, 0, number)
 
 
+def games_with(feed: Any) -> Any:
+    return SimpleNamespace(parameter_feed=feed)
+
+
 def test_long_episodes_count_as_well() -> None:
     """A player whose episodes with friction end late, when many others have ended twice."""
     plan = grid_of(Plan.parse({"parameters": {"friction": {"uniform": [0.0, 1.0]}}}), 2)
@@ -55,7 +60,7 @@ def test_long_episodes_count_as_well() -> None:
         return [(values["friction"], 3, {"parameters": values})]
 
     result = evaluate(
-        OpenPlayer(1, step, feed),
+        OpenPlayer(1, step, games_with(feed)),
         plan,
         19,
         success_key="success",
@@ -72,7 +77,7 @@ def test_constants_alone_make_one_cell() -> None:
     plan = grid_of(Plan.parse({"parameters": {"wind": 0.5}}), 5)
     feed: Any = Feed(plan)
     info = {"parameters": {"wind": 0.5}, "success": True}
-    player = OpenPlayer(1, lambda: [(2.0, 3, info)], feed)
+    player = OpenPlayer(1, lambda: [(2.0, 3, info)], games_with(feed))
     result = evaluate(player, plan, 4, success_key="success", max_steps=100, report=lambda *_: None)
     assert result["episodes"] == 4
     assert result["cells"] == {"return": 2.0, "success_rate": 1.0}

@@ -83,7 +83,7 @@ class HttpEndpoint:
     """Where a game listens, or will listen."""
 
     def __init__(self, port: int, token: str) -> None:
-        self.port, self._token = port, token
+        self.port, self.token = port, token
 
     def close(self) -> None:
         """Nothing is open before the handshake."""
@@ -115,7 +115,7 @@ class HttpEndpoint:
     def reload_scene(self, timeout_sec: float) -> None:
         """Load the game's scene again, and wait until it is there."""
         try:
-            with contextlib.closing(HttpConnection(self.port, self._token, REQUEST_SEC)) as http:
+            with contextlib.closing(HttpConnection(self.port, self.token, REQUEST_SEC)) as http:
                 answer = http.request("POST", "/scene/reload", b"{}", timeout_sec=timeout_sec)
                 deadline = time.monotonic() + timeout_sec
                 while answer.status == OK and time.monotonic() < deadline:
@@ -128,7 +128,7 @@ class HttpEndpoint:
         raise GodotError(f"cannot reload the scene on {HOST}:{self.port}: {answer.error()}")
 
     def _connect(self) -> tuple[HttpChannel, EnvInfo]:
-        connection = HttpConnection(self.port, self._token, REQUEST_SEC)
+        connection = HttpConnection(self.port, self.token, REQUEST_SEC)
         with contextlib.ExitStack() as on_error:
             on_error.callback(connection.close)
             channel = HttpChannel(connection)

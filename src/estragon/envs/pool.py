@@ -363,6 +363,17 @@ class PoolProperties:
         return self._pool.restarts
 
     @property
+    def pids(self) -> list[int]:
+        """Process ids of the games that were started here."""
+        return [game.process.pid for game in self._pool.games if game.process is not None]
+
+    @property
+    def http_endpoint(self) -> HttpEndpoint | None:
+        """The HTTP API of the first game; None with another wire."""
+        endpoint = self._pool.games[0].endpoint
+        return endpoint if isinstance(endpoint, HttpEndpoint) else None
+
+    @property
     def parameter_feed(self) -> ParameterFeed | None:
         """The parameters that are sent to the games; None without the option `parameters`."""
         return self._pool.parameter_feed

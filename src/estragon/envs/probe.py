@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import itertools
-import os
 import re
 import statistics
 import tempfile
@@ -27,7 +26,7 @@ from estragon.envs.wire import (
     Observations,
     StepResult,
 )
-from estragon.godot.process import GodotError
+from estragon.godot.process import GodotError, memory_mb
 
 # Xvfb has no V-Sync to disable, which is not the game's fault.
 LOGGED_PROBLEM = re.compile(r"(SCRIPT |USER )?(ERROR|WARNING): (?!Could not set V-Sync mode)")
@@ -141,15 +140,10 @@ def _ping(pool: GamePool) -> float:
 
 
 def _memory_mb(pool: GamePool) -> float | None:
-    """Resident memory of all games; None where it cannot be read (only on Linux it can)."""
-    pages = 0
-    for game in pool.games:
-        try:
-            pid = game.process.pid if game.process is not None else None
-            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        except (OSError, IndexError, ValueError):
-            return None
-    return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
+    """Resident memory of all games; None where it cannot be read."""
+    pids = [game.process.pid for game in pool.games if game.process is not None]
+    found = memory_mb(pids) if len(pids) == len(pool.games) else None
+    return None if found is None else round(found, 1)
 
 
 def random_actions(result: StepResult, rng: np.random.Generator) -> np.ndarray:

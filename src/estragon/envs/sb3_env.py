@@ -22,7 +22,7 @@ class GodotVecEnv(PoolProperties, VecEnv):
 
     Mixed actions are one Box: a discrete action is a segment with one value per choice, of which
     the largest wins. If the game sends action masks, `MaskablePPO` uses them. `infos` have
-    `terminal_observation` and `TimeLimit.truncated`.
+    `terminal_observation` and `TimeLimit.truncated`, and at its end the `seed` of an episode.
 
     Games with an older addon send no terminal observations and do not distinguish time limits:
     `terminal_observation` is then the observation before the last step, and
@@ -121,5 +121,7 @@ class GodotVecEnv(PoolProperties, VecEnv):
             info["TimeLimit.truncated"] = bool(step.truncated[slot] and not step.terminated[slot])
             if step.final_missing[row]:
                 info["terminal_observation_missing"] = True
+            if "seed" in (begun := self.reset_infos[slot]):
+                info["seed"] = begun["seed"]
             self.reset_infos[slot] = step.reset_infos.get(slot, {})
         return infos

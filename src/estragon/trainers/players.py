@@ -12,6 +12,7 @@ from stable_baselines3.common.vec_env import VecMonitor
 
 from estragon.envs.parameter_feed import ParameterFeed
 from estragon.envs.pettingzoo_env import policy_of
+from estragon.envs.pool import PoolProperties
 from estragon.onnx.compare import OnnxRuntime
 from estragon.onnx.torch_export import OUTPUT, STATE_IN, STATE_OUT
 from estragon.support.errors import UserError
@@ -19,7 +20,7 @@ from estragon.support.files import read_json
 from estragon.support.parameters import Plan
 from estragon.trainers.metrics import EndedEpisode
 from estragon.trainers.run import MANIFEST
-from estragon.trainers.sb3.learner import Sb3Adapter, parameter_feed
+from estragon.trainers.sb3.learner import Sb3Adapter
 from estragon.trainers.sb3.model_file import ModelFile
 from estragon.trainers.sb3.settings import Sb3Settings
 from estragon.trainers.sb3.training import Sb3Player, ended_episodes, open_games
@@ -33,13 +34,24 @@ class OpenPlayer:
 
     num_agents: int
     step: Callable[[], list[EndedEpisode]]
-    """One step of all agents; returns the episodes that ended."""
-    feed: ParameterFeed
+    """One step of all agents; returns the episodes that ended, `episode.agent` in the info says
+    whose."""
+    games: PoolProperties
+    """What the games say about themselves."""
+
+    @property
+    def feed(self) -> ParameterFeed:
+        """The parameters of the games, if it was opened with some."""
+        if self.games.parameter_feed is None:
+            raise ValueError("the games were opened without parameters")
+        return self.games.parameter_feed
 
 
 @contextlib.contextmanager
-def open_player(model: str, settings: Sb3Settings, plan: Plan) -> Iterator[OpenPlayer]:
-    """Start the games of a model and set their parameters; the same seed, the same episodes."""
+def open_player(
+    model: str, settings: Sb3Settings, plan: Plan | None = None
+) -> Iterator[OpenPlayer]:
+    """Start the games of a model, and set parameters if any; the same seed, the same episodes."""
     path = Path(model).expanduser()
     if model != RANDOM and path.is_dir() and not (path / "model.zip").exists():
         with _open_rllib(path, settings, plan) as player:
@@ -50,15 +62,15 @@ def open_player(model: str, settings: Sb3Settings, plan: Plan) -> Iterator[OpenP
         path = path / "model.zip" if path.is_dir() else path
         source = ModelFile(path, settings.algo, trust=settings.trust)
     with contextlib.closing(open_games(settings, None, plan=plan)) as games:
-        feed = parameter_feed(games)
+        unwrapped: Any = games.unwrapped
         if source is not None:
             learner = Sb3Adapter.resumed(settings, source, games)
             learner.env.seed(settings.seed)
-            yield OpenPlayer(games.num_envs, Sb3Player(learner).step, feed)
+            yield OpenPlayer(games.num_envs, Sb3Player(learner).step, unwrapped)
         else:
             games.seed(settings.seed)
             act = random_actions(games, settings.seed) if model == RANDOM else OnnxPolicy(path)
-            yield OpenPlayer(games.num_envs, _steps(games, act), feed)
+            yield OpenPlayer(games.num_envs, _steps(games, act), unwrapped)
 
 
 def game_of_run(model: str) -> dict[str, Any]:
@@ -72,7 +84,7 @@ def game_of_run(model: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _open_rllib(path: Path, settings: Sb3Settings, plan: Plan) -> Iterator[OpenPlayer]:
+def _open_rllib(path: Path, settings: Sb3Settings, plan: Plan | None) -> Iterator[OpenPlayer]:
     from estragon.trainers.rllib.checkpoint import Checkpoint
     from estragon.trainers.rllib.env import GameEnv
     from estragon.trainers.rllib.ray_session import be_quiet
@@ -86,11 +98,7 @@ def _open_rllib(path: Path, settings: Sb3Settings, plan: Plan) -> Iterator[OpenP
     with contextlib.closing(GameEnv(game)) as env:
         check_roles(source, env.roles(mapping))
         player = RllibPlayer(policies, env, mapping, seed=settings.seed)
-        if env.parameter_feed is None:
-            raise ValueError("the game was opened with parameters")
-        yield OpenPlayer(
-            player.num_agents, lambda: [ended for _, ended in player.step()], env.parameter_feed
-        )
+        yield OpenPlayer(player.num_agents, lambda: [ended for _, ended in player.step()], env)
 
 
 Act = Callable[[dict[str, np.ndarray], spaces.Space[Any], np.ndarray], np.ndarray]

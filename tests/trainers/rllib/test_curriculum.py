@@ -155,3 +155,8 @@ def test_a_checkpoint_is_measured(game: Game, folder: Path) -> None:
     assert main(["eval", "game", str(run_folder(folder)), *words, "--json", "e.json"]) == 0
     result = json.loads(Path("e.json").read_text())
     assert result["cells"]["success_rate"] == [1.0, 0.0]
+    words = ["--model", str(run_folder(folder)), "--parameters", held, "--success", "won"]
+    assert main(["judge", "evaluate", *words, "--episodes", "8", "--output", "j.json"]) == 0
+    episodes = json.loads(Path("j.json").read_text())["episodes"]
+    assert len({(each["agent"], each["number"]) for each in episodes}) == 8
+    assert all(each["success"] == (each["parameters"]["gravity"] < 10) for each in episodes)

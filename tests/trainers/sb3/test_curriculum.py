@@ -143,6 +143,11 @@ def test_a_model_is_measured_over_a_range(
         assert main(["eval", "game", model, *words, *more]) == 0, capsys.readouterr()
         assert "gravity" in capsys.readouterr().out
         results[model] = json.loads(Path("e.json").read_text())
+        more = ["--model", model, "--output", "j.json", *more[4:]]
+        assert main(["judge", "evaluate", *more, *words[:4], *words[6:]]) == 0
+        episodes = json.loads(Path("j.json").read_text())["episodes"]
+        assert len({each["seed"] for each in episodes}) == 18
+        assert all(each["success"] == (each["parameters"]["gravity"] < 10) for each in episodes)
         assert Path("e.png").read_bytes().startswith(b"\x89PNG")
     for result in results.values():
         assert result["episodes"] == 18

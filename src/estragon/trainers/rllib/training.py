@@ -440,7 +440,8 @@ class RllibPlayer:
             received = self._rewards.setdefault(agent, [])
             received.append(reward)
             if terminated[agent] or truncated[agent]:
-                episode = (sum(received), len(received), infos[agent])
+                info = infos[agent] | {"episode": {"agent": agent}}
+                episode = (sum(received), len(received), info)
                 ended.append((self._mapping(agent), episode))
                 del self._rewards[agent], seen[agent]
         self._seen = seen | self._game.begun

@@ -158,9 +158,16 @@ class Sb3Player:
 
 
 def ended_episodes(dones: np.ndarray, infos: list[dict[str, Any]]) -> list[EndedEpisode]:
-    """Reward, length and last info of the episodes that ended in a step, from `VecMonitor`."""
-    ended = [infos[agent] for agent in dones.nonzero()[0]]
-    return [(float(each["episode"]["r"]), each["episode"]["l"], each) for each in ended]
+    """Reward, length and last info of the episodes that ended in a step, from `VecMonitor`.
+
+    `episode` of the info also says which agent played it.
+    """
+    ended: list[EndedEpisode] = []
+    for agent in dones.nonzero()[0].tolist():
+        episode = infos[agent]["episode"]
+        episode["agent"] = str(agent)
+        ended.append((float(episode["r"]), episode["l"], infos[agent]))
+    return ended
 
 
 def open_games(

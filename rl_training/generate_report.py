@@ -1,0 +1,11 @@
+"""Write a report of an evaluation: `estragon judge report`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from estragon.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["judge", "report", *sys.argv[1:]]))

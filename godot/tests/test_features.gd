@@ -127,8 +127,24 @@ func test_what_a_pilot_sees() -> void:
 	check_near(seen["obs"][0], 0.1, 0.001, "altitude")
 	check_near(seen["obs"][1], 0.1, 0.001, "velocity")
 	check(seen["obs"][9] < 0.0 and seen["obs"][10] < 0.0, "the pad is to the left and below")
-	check_equal(seen["landing"].size(), 11, "numbers near the ground")
+	check_equal(seen["landing"].size(), 14, "numbers near the ground")
 	check_equal(seen["landing"][7], 1.0, "fuel")
+	check(seen["landing"][11] < 0.0 and seen["landing"][12] < 0.0, "faster to the left and down")
+
+
+func test_guidance_leads_to_the_pad() -> void:
+	var site: LandingSite = await _island(SITE)
+	var above: Vector3 = site.pad.position + Vector3(0.0, Spacecraft.FEET_M, 0.0)
+	for each: Array in [[Vector3(0.0, 100.0, 0.0), 20.0], [Vector3(0.0, 900.0, 0.0), 40.0]]:
+		site.craft.place(above + each[0], Vector3.ZERO)
+		check_near(site.off_guidance().y, -each[1] - 1.0, 0.01, "downward at %s" % each[0])
+		site.craft.place(above + each[0], site.off_guidance())
+		check_near(site.off_guidance().length(), 0.0, 0.01, "followed")
+	site.craft.place(above + Vector3(30.0, 0.0, 40.0), Vector3.ZERO)
+	var across: Vector3 = site.off_guidance() - Vector3(0.0, -1.0, 0.0)
+	check_near(across.angle_to(Vector3(-3.0, 0.0, -4.0)), 0.0, 0.001, "toward the pad")
+	site.craft.place(above + Vector3(0.0, 0.01, 0.0), Vector3(0.0, -1.0, 0.0))
+	check(site.off_guidance().length() < 0.3, "a soft touchdown")
 
 
 func test_a_floating_origin() -> void:

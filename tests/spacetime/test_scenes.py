@@ -19,7 +19,7 @@ from estragon.support.parameters import Plan
 from estragon.trainers.sb3.traces import Trace
 
 SEES = {
-    "spacecraft_landing": {"obs": 14, "landing": 11},
+    "spacecraft_landing": {"obs": 14, "landing": 14},
     "multi_agent_vr": {"obs": 12, "teams": 4},
     "voxel_stress": {"obs": 4, "world": 6},
     "physics_stress": {"obs": 7},

@@ -15,7 +15,7 @@ func _enter_tree() -> void:
 
 func _exit_tree() -> void:
 	Engine.physics_ticks_per_second = 60
-	for name: String in ["task", "walk", "leaf", "broken", "players"]:
+	for name: String in ["task", "walk", "leaf", "broken", "players", "start_on_way"]:
 		RLAddon.ParameterStore._fixed.erase(name)
 	var monitor: Node = get_node_or_null(VoxelPerformanceMonitor.PATH)
 	if monitor:
@@ -275,6 +275,7 @@ func test_what_is_loaded_depends_on_actions_only() -> void:
 		found.append(told)
 		world.free()
 	check_equal(found[0], found[1], "twice the same")
+	check(found[0]["faces_generated"] > found[0]["most_faces"], "faces of all chunks")
 	check(found[0]["longest_queue"] > 100, "two seconds of running: %s" % found[0])
 
 
@@ -333,6 +334,19 @@ func test_every_leaf_of_the_menu_can_be_operated() -> void:
 		check(room.agent.summary.get("pointer_error_mm", 9.0) < 1.0, "the ray hits where it points")
 		check(room.agent.reward > 3.0, "reward %s" % room.agent.reward)
 		room.free()
+
+
+func test_episodes_may_start_on_the_way() -> void:
+	var leaf: int = MenuTree.leaves().find(["audio", 0])
+	RLAddon.ParameterStore._fixed["leaf"] = float(leaf)
+	var room: MenuRoom = await _island(ROOM)
+	check_equal(room.page, "main", "usually")
+	RLAddon.ParameterStore._fixed["start_on_way"] = 1.0
+	var pages: Dictionary[String, bool] = {}
+	for _time: int in 40:
+		room.begin()
+		pages[room.page] = true
+	check_equal(pages.size(), 3, "main, settings, audio: %s" % pages)
 
 
 func test_wrong_and_dead_elements() -> void:

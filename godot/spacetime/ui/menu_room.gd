@@ -11,7 +11,7 @@ const SLIDER_M: float = 0.31
 const CLOSE_ENOUGH: float = 0.1
 const RAY_M: float = 5.0
 const REWARDS: Dictionary[String, float] = {
-	"page": 1.0, "done": 5.0, "dead": -2.0, "missed": -0.02, "wrong": -2.0, "per_metre": 1.0
+	"page": 1.0, "done": 5.0, "dead": -2.0, "missed": -0.02, "wrong": -1.0, "per_metre": 1.0
 }
 
 var slots: Array[MenuSlot] = []
@@ -71,7 +71,7 @@ func begin() -> void:
 	dead_presses = 0
 	pointer_error_m = 0.0
 	_was_pressed = false
-	_show("main")
+	_show(_first_page())
 	_look()
 	_potential = _potential_now()
 
@@ -141,6 +141,14 @@ func next_slot() -> int:
 	if held_slot >= 0 and slots[held_slot].kind == MenuTree.Kind.ITEM:
 		return MenuTree.slot_of(page, MenuTree.Kind.DROP)
 	return leaf[1]
+
+
+## The main page, or one on the way to the leaf.
+func _first_page() -> String:
+	if random.randf() >= parameter("start_on_way", 0.0):
+		return "main"
+	var way: Array[String] = MenuTree.path_to(leaves[goal][0])
+	return way[random.randi_range(0, way.size() - 1)]
 
 
 func _hand() -> Vector3:

@@ -86,20 +86,27 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "voxel_stress": ScenePreset(
         f"{FEATURES}voxel_stress.tscn",
-        20_000,
+        12_000,
         2,
         rollout=512,
-        # A high entropy coefficient explores more.
-        hyperparameters={"ent_coef": 0.1},
+        hyperparameters={"learning_rate": 1e-3},
     ),
     "physics_stress": ScenePreset(
-        f"{FEATURES}physics_stress.tscn", 20_000, 2, task="stress", rollout=512
+        f"{FEATURES}physics_stress.tscn",
+        12_000,
+        2,
+        task="stress",
+        rollout=512,
+        hyperparameters={"learning_rate": 1e-3},
     ),
     "ui_interaction": ScenePreset(
         f"{FEATURES}ui_interaction.tscn",
-        500_000,
-        16,
-        rollout=4096,
-        hyperparameters={"batch_size": 256, "ent_coef": 0.005},
+        800_000,
+        64,
+        rollout=8192,
+        policy_layers=(128, 128),
+        hyperparameters={"batch_size": 512, "learning_rate": 7e-4, "n_epochs": 6, "ent_coef": 0.0},
+        # From the main page alone, pressing nothing is learned first.
+        plan={"parameters": {"start_on_way": 0.7}},
     ),
 }

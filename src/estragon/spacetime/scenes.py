@@ -70,7 +70,7 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "spacecraft_landing": ScenePreset(
         f"{FEATURES}spacecraft_landing.tscn",
-        300_000,
+        250_000,
         32,
         rollout=4096,
         # An entropy bonus would keep the thrust too noisy to touch down softly.

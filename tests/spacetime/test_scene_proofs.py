@@ -139,7 +139,7 @@ def test_menu(record_result: Recorder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "figure"), [("voxel_stress", "faces_generated"), ("physics_stress", "tick_mean_ms")]
+    ("preset", "figure"), [("voxel_stress", "faces_generated"), ("physics_stress", "awake_mean")]
 )
 def test_stress(preset: SceneName, figure: str, record_result: Recorder, tmp_path: Path) -> None:
     from estragon.trainers.sb3.evaluating import opened

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estragon.cli import main
 from estragon.envs.sb3_env import GodotVecEnv
+from estragon.show.frames import find_frames
 from estragon.spacetime.client import GodotAPIClient
 from estragon.spacetime.scenes import PRESETS, SceneName
 from estragon.spacetime.serve import running_scene
@@ -111,3 +113,23 @@ def test_two_policies_chase_each_other() -> None:
         assert (seen["teams"][:, 0] == [1, -1] * 4).all()
         _, rewards, _, _ = games.step(np.zeros((8, 2), np.float32))
         assert np.isfinite(rewards).all()
+
+
+def test_frames_need_a_length(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["spacetime", "run", "--frames", str(tmp_path)]
+    assert main(words) == 2
+    assert "--frames needs --seconds" in capsys.readouterr().err
+    (tmp_path / "frame_000000.png").touch()
+    assert main([*words, "--seconds", "1"]) == 2
+    assert "has frames already" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_scene_is_drawn_into_frames(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scene = PRESETS["spacecraft_landing"].scene
+    words = ["spacetime", "run", "--scene", scene, "--frames", str(tmp_path / "film")]
+    assert main([*words, "--seconds", "0.2"]) == 0
+    assert capsys.readouterr().out.startswith("3 frames in ")
+    frames = find_frames(tmp_path / "film")
+    assert len(frames) == 3
+    assert len({path.read_bytes() for path in frames}) > 1

@@ -336,7 +336,7 @@ func test_every_leaf_of_the_menu_can_be_operated() -> void:
 		room.free()
 
 
-func test_episodes_may_start_on_the_way() -> void:
+func test_starts_and_potentials_of_the_menu() -> void:
 	var leaf: int = MenuTree.leaves().find(["audio", 0])
 	RLAddon.ParameterStore._fixed["leaf"] = float(leaf)
 	var room: MenuRoom = await _island(ROOM)
@@ -347,6 +347,13 @@ func test_episodes_may_start_on_the_way() -> void:
 		room.begin()
 		pages[room.page] = true
 	check_equal(pages.size(), 3, "main, settings, audio: %s" % pages)
+	RLAddon.ParameterStore._fixed["leaf"] = float(MenuTree.leaves().find(["inventory", 0]))
+	room.begin()
+	room._show("inventory")
+	room.pointer = Vector2(MenuRoom.place_of(0).x, MenuRoom.place_of(0).y)
+	var before: float = room._potential_now()
+	room.held_slot = 0
+	check(room._potential_now() > before + 1.0, "taken: %s" % room._potential_now())
 
 
 func test_wrong_and_dead_elements() -> void:

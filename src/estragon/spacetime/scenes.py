@@ -40,19 +40,22 @@ class ScenePreset:
     """Parameters and a curriculum, in the form of a parameter file."""
 
 
-def _landing(name: str, low: float, high: float, across: float, **until: Any) -> dict[str, Any]:
+def _landing(
+    name: str, low: float, high: float, across: float, max_sec: float, **until: Any
+) -> dict[str, Any]:
     """A lesson that starts between two heights, so many metres beside the pad."""
     start = {"start_min_m": low, "start_max_m": high, "start_offset_m": across}
-    lesson = {"name": name, "parameters": start | {"start_speed_mps": min(across / 10, 10)}}
-    return lesson | ({"until": until} if until else {})
+    start |= {"start_speed_mps": min(across / 10, 10), "max_sec": max_sec}
+    return {"name": name, "parameters": start} | ({"until": until} if until else {})
 
 
-LANDED: dict[str, Any] = {"success_rate": 0.7, "key": "soft_landing", "window": 60}
+LANDED: dict[str, Any] = {"success_rate": 0.6, "key": "soft_landing", "window": 60}
 LANDING_LESSONS = [
-    _landing("low", 10, 40, 10, **LANDED),
-    _landing("middle", 40, 200, 60, **LANDED),
-    _landing("high", 200, 500, 120, **LANDED),
-    _landing("full", 500, 1000, 200),
+    # From so low hardly anything crashes, so that flying away is not the first thing learned.
+    _landing("touchdown", 3, 12, 3, 15, **LANDED),
+    _landing("low", 10, 50, 12, 30, **LANDED),
+    _landing("middle", 50, 250, 70, 60, **LANDED),
+    _landing("full", 500, 1000, 200, 100),
 ]
 PRESETS: dict[SceneName, ScenePreset] = {
     "vr_locomotion": ScenePreset(
@@ -70,7 +73,7 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "spacecraft_landing": ScenePreset(
         f"{FEATURES}spacecraft_landing.tscn",
-        250_000,
+        200_000,
         32,
         rollout=4096,
         # An entropy bonus would keep the thrust too noisy to touch down softly.

@@ -82,9 +82,10 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "multi_agent_vr": ScenePreset(
         f"{FEATURES}multi_agent_vr.tscn",
-        300_000,
-        4,
+        100_000,
+        8,
         task="gather",
+        rollout=4096,
         hyperparameters={"batch_size": 256},
     ),
     "voxel_stress": ScenePreset(

@@ -34,6 +34,8 @@ class SpacetimeRunCommand:
     frames: Annotated[Path | None, optional("DIR")] = None
     """Instead of serving HTTP, draw --seconds of the game into PNG files in this folder; `estragon
     encode` makes a film of them."""
+    fps: int = 15
+    """Frames per second of the game, with --frames."""
 
     def run(self) -> int:
         """Serve."""
@@ -49,8 +51,14 @@ class SpacetimeRunCommand:
             if self.seconds is None:
                 raise UserError("--frames needs --seconds, the length of the film")
             check_span("--seconds", self.seconds, 0.1, 3600.0)
+            check_span("--fps", self.fps, 1, 90)
             count = record_scene(
-                self.scene, self.frames, self.seconds, parameters=parameters, model=self.model
+                self.scene,
+                self.frames,
+                self.seconds,
+                fps=self.fps,
+                parameters=parameters,
+                model=self.model,
             )
             print(f"{count} frames in {self.frames}; estragon encode --frames {self.frames}")
             return 0

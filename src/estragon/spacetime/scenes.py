@@ -18,6 +18,8 @@ SceneName = Literal[
     "ui_interaction",
 ]
 FEATURES = "res://scenes/features/"
+MOST_ISLANDS = 64
+"""As in `feature_scene.gd`."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,6 @@ from estragon.support.files import ensure_writable
 START_SEC = 60.0
 POLL_SEC = 0.2
 TICKS_PER_SECOND = 90
-FILM_FPS = 15
 FRAME = "frame_{:06d}.png"
 """As `estragon encode` expects it."""
 
@@ -75,12 +74,13 @@ def record_scene(
     folder: Path,
     seconds: float,
     *,
+    fps: int,
     parameters: Mapping[str, object] | None = None,
     model: Path | None = None,
 ) -> int:
     """Draw so many seconds of a game into PNG files, however long that takes; returns how many.
 
-    A frame is 1/15 s of the game's time. Without a model, the game waits for nobody to play it.
+    A frame is 1/fps s of the game's time. Without a model, nobody plays.
     """
     project = ready_project(paths.godot_project(), scene)
     ensure_writable(folder / FRAME.format(0))
@@ -88,8 +88,8 @@ def record_scene(
         raise UserError(f"{folder} has frames already; choose another folder")
     with display() as env, tempfile.TemporaryDirectory(prefix="estragon-") as drawn:
         words: list[str | Path] = ["--path", project.folder, "--rendering-driver", "opengl3"]
-        words += ["--fixed-fps", str(FILM_FPS), "--write-movie", Path(drawn) / "frame.png"]
-        words += ["--quit-after", str(round(seconds * FILM_FPS)), scene]
+        words += ["--fixed-fps", str(fps), "--write-movie", Path(drawn) / "frame.png"]
+        words += ["--quit-after", str(round(seconds * fps)), scene]
         words += _options(parameters, model)
         with GodotProcess(words, folder=Path(drawn), env=env, name="game") as process:
             while process.status is None:

@@ -1,6 +1,6 @@
 class_name SpacecraftLandingController
 extends FeatureAgent
-## The pilot of a spacecraft: `obs` has 14 numbers on the scale of the whole flight, `landing` 11 on
+## The pilot of a spacecraft: `obs` has 14 numbers on the scale of the whole flight, `landing` 14 on
 ## the scale of the touchdown; 5 continuous actions.
 
 const RAY_M: float = 1000.0
@@ -27,6 +27,7 @@ func get_obs() -> Dictionary:
 	terrain_m = _look_down(site.body())
 	var close: Vector3 = (to_pad / NEAR_M).clampf(-1.0, 1.0)
 	var slow: Vector3 = (velocity / NEAR_MPS).clampf(-1.0, 1.0)
+	var off: Vector3 = (site.off_guidance() / NEAR_MPS).clampf(-1.0, 1.0)
 	var up: Vector3 = spacecraft.global_basis.inverse() * site.pad_up()
 	return {
 		"obs":
@@ -59,6 +60,9 @@ func get_obs() -> Dictionary:
 			up.x,
 			up.y,
 			up.z,
+			off.x,
+			off.y,
+			off.z,
 		],
 	}
 

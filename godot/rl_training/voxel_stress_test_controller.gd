@@ -1,7 +1,7 @@
 class_name VoxelStressTestController
 extends FeatureAgent
 ## Looks for what makes a voxel world slow: `obs` has the 4 figures of VoxelPerformanceMonitor,
-## `world` 6 more; it runs in a direction with a speed, and jumps ahead.
+## `world` 7 more; it runs in a direction with a speed, and jumps ahead.
 
 const MAX_SPEED_MPS: float = 20.0
 const MAX_TELEPORT_M: float = 64.0
@@ -34,6 +34,7 @@ func get_obs() -> Dictionary:
 			world.teleport_wait(),
 			1.0 if world.is_over_hole else 0.0,
 			minf(terrain.most_faces / 4096.0, 4.0),
+			minf(terrain.last_faces / 4096.0, 4.0),
 		],
 	}
 

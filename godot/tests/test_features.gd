@@ -15,7 +15,7 @@ func _enter_tree() -> void:
 
 func _exit_tree() -> void:
 	Engine.physics_ticks_per_second = 60
-	for name: String in ["task", "walk", "leaf", "broken", "players"]:
+	for name: String in ["task", "walk", "leaf", "broken", "players", "start_on_way"]:
 		RLAddon.ParameterStore._fixed.erase(name)
 	var monitor: Node = get_node_or_null(VoxelPerformanceMonitor.PATH)
 	if monitor:
@@ -127,8 +127,24 @@ func test_what_a_pilot_sees() -> void:
 	check_near(seen["obs"][0], 0.1, 0.001, "altitude")
 	check_near(seen["obs"][1], 0.1, 0.001, "velocity")
 	check(seen["obs"][9] < 0.0 and seen["obs"][10] < 0.0, "the pad is to the left and below")
-	check_equal(seen["landing"].size(), 11, "numbers near the ground")
+	check_equal(seen["landing"].size(), 14, "numbers near the ground")
 	check_equal(seen["landing"][7], 1.0, "fuel")
+	check(seen["landing"][11] < 0.0 and seen["landing"][12] < 0.0, "faster to the left and down")
+
+
+func test_guidance_leads_to_the_pad() -> void:
+	var site: LandingSite = await _island(SITE)
+	var above: Vector3 = site.pad.position + Vector3(0.0, Spacecraft.FEET_M, 0.0)
+	for each: Array in [[Vector3(0.0, 100.0, 0.0), 20.0], [Vector3(0.0, 900.0, 0.0), 40.0]]:
+		site.craft.place(above + each[0], Vector3.ZERO)
+		check_near(site.off_guidance().y, -each[1] - 1.0, 0.01, "downward at %s" % each[0])
+		site.craft.place(above + each[0], site.off_guidance())
+		check_near(site.off_guidance().length(), 0.0, 0.01, "followed")
+	site.craft.place(above + Vector3(30.0, 0.0, 40.0), Vector3.ZERO)
+	var across: Vector3 = site.off_guidance() - Vector3(0.0, -1.0, 0.0)
+	check_near(across.angle_to(Vector3(-3.0, 0.0, -4.0)), 0.0, 0.001, "toward the pad")
+	site.craft.place(above + Vector3(0.0, 0.01, 0.0), Vector3(0.0, -1.0, 0.0))
+	check(site.off_guidance().length() < 0.3, "a soft touchdown")
 
 
 func test_a_floating_origin() -> void:
@@ -259,6 +275,7 @@ func test_what_is_loaded_depends_on_actions_only() -> void:
 		found.append(told)
 		world.free()
 	check_equal(found[0], found[1], "twice the same")
+	check(found[0]["faces_generated"] > found[0]["most_faces"], "faces of all chunks")
 	check(found[0]["longest_queue"] > 100, "two seconds of running: %s" % found[0])
 
 
@@ -317,6 +334,26 @@ func test_every_leaf_of_the_menu_can_be_operated() -> void:
 		check(room.agent.summary.get("pointer_error_mm", 9.0) < 1.0, "the ray hits where it points")
 		check(room.agent.reward > 3.0, "reward %s" % room.agent.reward)
 		room.free()
+
+
+func test_starts_and_potentials_of_the_menu() -> void:
+	var leaf: int = MenuTree.leaves().find(["audio", 0])
+	RLAddon.ParameterStore._fixed["leaf"] = float(leaf)
+	var room: MenuRoom = await _island(ROOM)
+	check_equal(room.page, "main", "usually")
+	RLAddon.ParameterStore._fixed["start_on_way"] = 1.0
+	var pages: Dictionary[String, bool] = {}
+	for _time: int in 40:
+		room.begin()
+		pages[room.page] = true
+	check_equal(pages.size(), 3, "main, settings, audio: %s" % pages)
+	RLAddon.ParameterStore._fixed["leaf"] = float(MenuTree.leaves().find(["inventory", 0]))
+	room.begin()
+	room._show("inventory")
+	room.pointer = Vector2(MenuRoom.place_of(0).x, MenuRoom.place_of(0).y)
+	var before: float = room._potential_now()
+	room.held_slot = 0
+	check(room._potential_now() > before + 1.0, "taken: %s" % room._potential_now())
 
 
 func test_wrong_and_dead_elements() -> void:

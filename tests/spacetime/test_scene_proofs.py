@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from estragon.trainers.metrics import Episodes
 from tests.prove import Recorder, run_folder
 
 SEEDS = (0, 1, 2)
-MINUTES = 20
+LIMIT_MINUTES = 20
 EPISODES = 100
 HELD_OUT = 1_000_000_007
 pytestmark = [pytest.mark.prove, pytest.mark.filterwarnings("ignore")]
@@ -30,40 +29,46 @@ pytestmark = [pytest.mark.prove, pytest.mark.filterwarnings("ignore")]
 class Trained:
     """A run that is over."""
 
-    model: Path
+    folder: Path
     said: str
 
     @property
     def steps(self) -> int:
         return int(re.findall(r"iteration \d+: ([\d,]+) steps", self.said)[-1].replace(",", ""))
 
+    @property
+    def minutes(self) -> float:
+        return float(self.said.rsplit("\n", 1)[-1]) / 60.0
 
-def run(name: str, words: list[str], minutes: float) -> tuple[Path, str]:
-    """Train in a process of its own for so long; once."""
+    @property
+    def how_long(self) -> str:
+        return f"{self.steps:,} steps in {self.minutes:.1f} minutes"
+
+
+def run(name: str, words: list[str]) -> Trained:
+    """Train in a process of its own, once; the last line that is kept is its seconds."""
     folder = run_folder(name)
     log = folder / "said.txt"
     if not log.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with subprocess.Popen(
+        start = time.monotonic()
+        done = subprocess.run(
             [sys.executable, "-m", "estragon", "train", *words, str(folder)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-        ) as process:
-            try:
-                said, _ = process.communicate(timeout=60 * minutes)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGINT)
-                said, _ = process.communicate(timeout=600)
-        assert process.returncode in (0, 130), said
-        log.write_text(said)
-    return folder, log.read_text()
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        log.write_text(f"{done.stdout}\n{time.monotonic() - start:.0f}")
+    return Trained(folder, log.read_text())
 
 
-def train(preset: SceneName, seed: int, minutes: float = MINUTES) -> Trained:
-    words = ["scene", "--preset", preset, "--seed", str(seed), "--timesteps", "100000000"]
-    folder, said = run(f"scene-{preset}-{seed}", [*words, "--output"], minutes)
-    return Trained(folder / "models" / f"{preset}_v1_final.zip", said)
+def train(preset: SceneName, seed: int) -> tuple[Path, Trained]:
+    """The model that `estragon train scene` makes without further options, and its run."""
+    words = ["scene", "--preset", preset, "--seed", str(seed), "--output"]
+    trained = run(f"scene-{preset}-{seed}", words)
+    return trained.folder / "models" / f"{preset}_v1_final.zip", trained
 
 
 def settings_of(preset: SceneName, islands: int, **parameters: Any) -> Any:
@@ -95,29 +100,25 @@ def means(found: Episodes, formats: Mapping[str, str]) -> str:
     return ", ".join(f"{key} {mean(found, key):{form}}" for key, form in formats.items())
 
 
-def test_landing(record_result: Recorder) -> None:
-    keys = {"soft_landing": ".0%", "within_2_m": ".0%", "touchdown_mps": ".1f", "fuel_left": ".0%"}
-    told, shares = [], []
-    for seed in SEEDS:
-        trained = train("spacecraft_landing", seed)
-        found = play("spacecraft_landing", trained.model, 8)
-        shares.append(mean(found, "soft_landing"))
-        told.append(f"{trained.steps:,} steps: {means(found, keys)}")
-    chance = means(play("spacecraft_landing", None, 8), keys)
-    held = min(shares) >= 0.8
+@pytest.mark.parametrize("seed", SEEDS)
+def test_landing(seed: int, record_result: Recorder) -> None:
+    keys = {"soft_landing": ".0%", "within_2_m": ".0%", "touchdown_mps": ".2f", "fuel_left": ".1%"}
+    model, trained = train("spacecraft_landing", seed)
+    found, chance = (play("spacecraft_landing", each, 16) for each in (model, None))
+    held = mean(found, "soft_landing") >= 0.8 and trained.minutes <= LIMIT_MINUTES
     record_result(
-        "SpaceTime: landing",
-        f"{MINUTES} minutes each, 3 seeds (wanted: soft landings 80%; aim: 90% within 2 m with 80% "
-        f"of the fuel): {'; '.join(told)}; random: {chance}; from 500 to 1,000 m, {EPISODES} "
-        "episodes each",
+        f"SpaceTime: landing, seed {seed}",
+        f"{trained.how_long} (limit: {LIMIT_MINUTES}): {means(found, keys)} (wanted: soft landings "
+        f"80%; aim: 90% within 2 m with 80% of the fuel); random: {means(chance, keys)}; from 500 "
+        f"to 1,000 m, {EPISODES} episodes each",
         held=held,
     )
     assert held
 
 
 def test_menu(record_result: Recorder) -> None:
-    trained = train("ui_interaction", 0)
-    found, chance = (play("ui_interaction", each, 16, 300) for each in (trained.model, None))
+    model, trained = train("ui_interaction", 0)
+    found, chance = (play("ui_interaction", each, 16, 300) for each in (model, None))
     leaves = set(found.custom["leaf"])
     reached = {
         leaf
@@ -128,7 +129,7 @@ def test_menu(record_result: Recorder) -> None:
     held = shares[0] >= 0.9 and shares[1] < 0.2 and reached == leaves
     record_result(
         "SpaceTime: a menu in VR",
-        f"{MINUTES} minutes, {trained.steps:,} steps: completes {shares[0]:.1%} of tasks (wanted: "
+        f"{trained.how_long}: completes {shares[0]:.1%} of tasks (wanted: "
         f"90%), random {shares[1]:.1%} (wanted: less than 20%); {len(reached)} of {len(leaves)} "
         f"leaves reached, pointer off by {mean(found, 'pointer_error_mm'):.3f} mm at most on "
         "average, 300 episodes each",
@@ -138,49 +139,50 @@ def test_menu(record_result: Recorder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "figure"), [("voxel_stress", "chunks_generated"), ("physics_stress", "tick_mean_ms")]
+    ("preset", "figure"), [("voxel_stress", "faces_generated"), ("physics_stress", "awake_mean")]
 )
 def test_stress(preset: SceneName, figure: str, record_result: Recorder, tmp_path: Path) -> None:
     from estragon.trainers.sb3.evaluating import opened
     from estragon.trainers.sb3.traces import Trace, record, replay
 
-    trained = train(preset, 0)
-    found, chance = (play(preset, each, 1, 20) for each in (trained.model, None))
+    model, trained = train(preset, 0)
+    found, chance = (play(preset, each, 1, 10) for each in (model, None))
     ratio = mean(found, figure) / mean(chance, figure)
     settings = settings_of(preset, 1)
-    with opened(settings, trained.model) as player:
-        record(settings, player.env, player.act, 5, figure).write(tmp_path / "trace.json")
+    with opened(settings, model) as player:
+        record(settings, player.env, player.act, 3, figure).write(tmp_path / "trace.json")
     before = Trace.read(tmp_path / "trace.json")
     again = replay(before, settings)
-    same = [
+    changed = [
         key
         for key, value in before.figures.items()
         if not key.endswith("_ms") and not key.startswith(("slow", "memory", "success"))
         if again.figures[key] != value
     ]
     slow = "slow_chunks" if preset == "voxel_stress" else "slow_ticks"
-    held = ratio >= 2.0 and not same and again.figures[slow] > 0
+    # Only the voxels have a budget that must be broken: 5 ms for a chunk.
+    held = ratio >= 2.0 and not changed and (slow == "slow_ticks" or again.figures[slow] > 0)
     keys = [key for key in found.custom if key not in ("success", "timeout", "time_sec")]
     record_result(
         f"SpaceTime: {preset}",
-        f"{MINUTES} minutes, {trained.steps:,} steps: {figure} {ratio:.1f} times that of random "
+        f"{trained.how_long}: {figure} {ratio:.1f} times that of random "
         f"(wanted: 2); trained: {means(found, dict.fromkeys(keys, '.1f'))}; random: "
         f"{means(chance, dict.fromkeys(keys, '.1f'))}; the trace of {len(before.actions)} actions "
         f"played again: {slow} {before.figures[slow]:.0f}, then {again.figures[slow]:.0f}, "
-        f"{'the same otherwise' if not same else f'{same} differ'}",
+        f"{f'{changed} differ' if changed else 'the same otherwise'}",
         held=held,
     )
     assert held
 
 
 def test_meeting(record_result: Recorder) -> None:
-    trained = train("multi_agent_vr", 0)
-    found, chance = (play("multi_agent_vr", each, 8) for each in (trained.model, None))
+    model, trained = train("multi_agent_vr", 0)
+    found, chance = (play("multi_agent_vr", each, 8) for each in (model, None))
     keys = {"met": ".0%", "success": ".0%", "collisions": ".2f"}
     held = mean(found, "met") >= 0.8
     record_result(
         "SpaceTime: people gather",
-        f"{MINUTES} minutes, {trained.steps:,} steps: {means(found, keys)} (wanted: met 80%); "
+        f"{trained.how_long}: {means(found, keys)} (wanted: met 80%); "
         f"random: {means(chance, keys)}",
         held=held,
     )
@@ -189,11 +191,9 @@ def test_meeting(record_result: Recorder) -> None:
 
 def test_chase(record_result: Recorder) -> None:
     """Two policies of RLlib, each against the trained other, and chance in its place."""
-    folder, _ = run(
-        "scene-chase",
-        ["rllib", "--config_file", str(Path(__file__).parent / "chase.yaml"), "--experiment_dir"],
-        MINUTES,
-    )
+    config = str(Path(__file__).parent / "chase.yaml")
+    trained = run("scene-chase", ["rllib", "--config_file", config, "--experiment_dir"])
+    folder = trained.folder
     words = ["convert", "rllib", str(folder), "-o", str(folder)]
     subprocess.run([sys.executable, "-m", "estragon", *words], check=True)
     chaser, runner = folder / "chaser.onnx", folder / "runner.onnx"
@@ -201,7 +201,7 @@ def test_chase(record_result: Recorder) -> None:
     held = blind < both < idle
     record_result(
         "SpaceTime: people chase",
-        f"{MINUTES} minutes of RLlib, two policies: the chasers catch {both:.0%} of trained "
+        f"{trained.how_long} of RLlib, two policies: the chasers catch {both:.0%} of trained "
         f"runners, random chasers {blind:.0%}; of random runners they catch {idle:.0%}; "
         f"{EPISODES} episodes each",
         held=held,

@@ -11,17 +11,17 @@ import pytest
 
 from estragon.cli import main
 from estragon.envs.sb3_env import GodotVecEnv
+from estragon.show.frames import find_frames
 from estragon.spacetime.client import GodotAPIClient
 from estragon.spacetime.scenes import PRESETS, SceneName
 from estragon.spacetime.serve import running_scene
 from estragon.support import paths
 from estragon.support.parameters import Plan
-from estragon.trainers.sb3.traces import Trace
 
 SEES = {
-    "spacecraft_landing": {"obs": 14, "landing": 11},
+    "spacecraft_landing": {"obs": 14, "landing": 14},
     "multi_agent_vr": {"obs": 12, "teams": 4},
-    "voxel_stress": {"obs": 4, "world": 6},
+    "voxel_stress": {"obs": 4, "world": 7},
     "physics_stress": {"obs": 7},
     "ui_interaction": {"obs": 37},
 }
@@ -35,7 +35,7 @@ def test_presets_are_scenes() -> None:
         path = paths.godot_project() / preset.scene.removeprefix("res://")
         assert path.exists()
         if preset.plan is not None:
-            assert len(Plan.parse(preset.plan).lessons) > 1
+            assert Plan.parse(preset.plan).lessons
 
 
 @pytest.fixture(scope="module")
@@ -115,14 +115,30 @@ def test_two_policies_chase_each_other() -> None:
         assert np.isfinite(rewards).all()
 
 
+def test_what_train_scene_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for option, value in (("seed", "-1"), ("num_envs", "65"), ("timesteps", "0")):
+        words = ["train", "scene", f"--{option}", value, "--output", str(tmp_path)]
+        assert main(words) == 2
+        said = capsys.readouterr().err
+        assert f"--{option}: expected" in said
+        assert said.count("\n") == 1
+
+
+def test_frames_need_a_length(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["spacetime", "run", "--frames", str(tmp_path)]
+    assert main(words) == 2
+    assert "--frames needs --seconds" in capsys.readouterr().err
+    (tmp_path / "frame_000000.png").touch()
+    assert main([*words, "--seconds", "1"]) == 2
+    assert "has frames already" in capsys.readouterr().err
+
+
 @pytest.mark.slow
-def test_a_trace_replays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trace = tmp_path / "trace.json"
-    words = ["eval", "scene", "--preset", "ui_interaction", "--random", "--episodes", "1"]
-    assert main([*words, "--trace", str(trace)]) == 0
-    assert Trace.read(trace).actions
-    capsys.readouterr()
-    assert main(["eval", "scene", "--replay", str(trace)]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert {"presses", "leaf"} <= {row[0] for row in rows}
-    assert all(first == again for _, first, again in rows)
+def test_a_scene_is_drawn_into_frames(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scene = PRESETS["spacecraft_landing"].scene
+    words = ["spacetime", "run", "--scene", scene, "--frames", str(tmp_path / "film")]
+    assert main([*words, "--seconds", "0.2", "--fps", "10"]) == 0
+    assert capsys.readouterr().out.startswith("2 frames in ")
+    frames = find_frames(tmp_path / "film")
+    assert len(frames) == 2
+    assert len({path.read_bytes() for path in frames}) > 1

@@ -3,8 +3,8 @@ extends FeatureIsland
 ## A spacecraft above rough ground with a landing pad, and its pilot, who walks to a beacon after
 ## landing.
 ##
-## The seed pays for being near the pad and for sinking slowly in every step, which makes hovering
-## the best policy. Here both are potentials: what is paid on the way down is lost on the way up.
+## Paid in every step, being near the pad and sinking slowly would make hovering the best policy.
+## Here distance and velocity are potentials: what is paid on the way down is lost on the way up.
 
 const SOFT_MPS: float = 2.0
 const HARD_MPS: float = 5.0
@@ -22,12 +22,13 @@ const REWARDS: Dictionary[String, float] = {
 	"soft": 50.0, "hard": 10.0, "crash": -50.0, "precise": 20.0, "timeout": -20.0, "walked": 5.0
 }
 const FUEL_REWARD: float = -0.01
-## Potentials: per metre across, per metre of height, per m/s too fast.
-const ACROSS: float = -0.1
-const HEIGHT: float = -0.1
-const TOO_FAST: float = -1.0
-## The speed from which one can still stop, 1 m/s at the ground.
-const BRAKING_MPS2: float = 1.2
+## Potentials: per metre of distance, per m/s of difference to the guidance velocity.
+const DISTANCE: float = -0.1
+const OFF_GUIDANCE: float = -1.0
+## The guidance velocity leads straight to the pad and brakes evenly; so fast it touches down.
+const BRAKING_MPS2: float = 2.0
+const FASTEST_MPS: float = 40.0
+const SINK_MPS: float = 1.0
 const PROJECT_GRAVITY: float = 9.8
 
 ## Whether the pilot has left the craft.
@@ -147,6 +148,13 @@ func velocity() -> Vector3:
 	return pilot.velocity if is_walking else craft.linear_velocity
 
 
+## From the own velocity to the one that leads to the pad.
+func off_guidance() -> Vector3:
+	var way: Vector3 = to_pad()
+	var speed: float = minf(sqrt(2.0 * BRAKING_MPS2 * way.length()), FASTEST_MPS)
+	return speed * way.normalized() + SINK_MPS * Vector3.DOWN - velocity()
+
+
 func _touch_down(speed: float) -> void:
 	var is_upright: bool = craft.tilt_rad() < UPRIGHT_RAD
 	var is_soft: bool = speed < SOFT_MPS and is_upright
@@ -204,13 +212,4 @@ func _pad_height(at: Vector3) -> float:
 
 
 func _potential_now() -> float:
-	var way: Vector3 = to_pad()
-	var across: Vector2 = Vector2(way.x, way.z)
-	var drift: Vector2 = Vector2(craft.linear_velocity.x, craft.linear_velocity.z)
-	var fast: float = maxf(-craft.linear_velocity.y - _safe_mps(maxf(-way.y, 0.0)), 0.0)
-	fast += maxf(drift.length() - _safe_mps(across.length()), 0.0)
-	return ACROSS * across.length() + HEIGHT * absf(way.y) + TOO_FAST * fast
-
-
-func _safe_mps(distance_m: float) -> float:
-	return 1.0 + sqrt(2.0 * BRAKING_MPS2 * distance_m)
+	return DISTANCE * to_pad().length() + OFF_GUIDANCE * off_guidance().length()

@@ -11,7 +11,13 @@ const SLIDER_M: float = 0.31
 const CLOSE_ENOUGH: float = 0.1
 const RAY_M: float = 5.0
 const REWARDS: Dictionary[String, float] = {
-	"page": 1.0, "done": 5.0, "dead": -2.0, "missed": -0.02, "wrong": -2.0, "per_metre": 1.0
+	"page": 1.0,
+	"done": 5.0,
+	"dead": -2.0,
+	"missed": -0.02,
+	"wrong": -1.0,
+	"per_metre": 1.0,
+	"held": 1.0,
 }
 
 var slots: Array[MenuSlot] = []
@@ -71,7 +77,7 @@ func begin() -> void:
 	dead_presses = 0
 	pointer_error_m = 0.0
 	_was_pressed = false
-	_show("main")
+	_show(_first_page())
 	_look()
 	_potential = _potential_now()
 
@@ -141,6 +147,14 @@ func next_slot() -> int:
 	if held_slot >= 0 and slots[held_slot].kind == MenuTree.Kind.ITEM:
 		return MenuTree.slot_of(page, MenuTree.Kind.DROP)
 	return leaf[1]
+
+
+## The main page, or one on the way to the leaf.
+func _first_page() -> String:
+	if random.randf() >= parameter("start_on_way", 0.0):
+		return "main"
+	var way: Array[String] = MenuTree.path_to(leaves[goal][0])
+	return way[random.randi_range(0, way.size() - 1)]
 
 
 func _hand() -> Vector3:
@@ -235,7 +249,8 @@ func _potential_now() -> float:
 	var potential: float = 0.0
 	if held_slot >= 0 and held_slot == slot and slots[slot].kind == MenuTree.Kind.SLIDER:
 		aim.x += (2.0 * goal_value - 1.0) * SLIDER_M
-		potential = 1.0
+		potential = REWARDS["held"]
 	elif held_slot >= 0 and page == leaves[goal][0] and held_slot == leaves[goal][1]:
-		potential = 1.0
+		# The belt is about a metre away: taking the item must still bring the task forward.
+		potential = 2.0 * REWARDS["held"]
 	return potential - REWARDS["per_metre"] * pointer.distance_to(Vector2(aim.x, aim.y))

@@ -32,6 +32,10 @@ var generated: int = 0
 var requested: int = 0
 var cracks: int = 0
 var most_faces: int = 0
+## Of all chunks together: the work of the generator, on any machine.
+var faces_generated: int = 0
+## Of the latest chunk.
+var last_faces: int = 0
 var most_active: int = 0
 var longest_queue: int = 0
 
@@ -61,6 +65,8 @@ func restart(terrain_seed: int, viewer: Vector3) -> void:
 	requested = 0
 	cracks = 0
 	most_faces = 0
+	faces_generated = 0
+	last_faces = 0
 	most_active = 0
 	longest_queue = 0
 	_queue = []
@@ -122,6 +128,8 @@ func generate(at: Vector2i) -> void:
 	chunk.build(lod, _heights(at, lod))
 	memory_bytes += chunk.memory_bytes
 	generated += 1
+	last_faces = chunk.faces
+	faces_generated += chunk.faces
 	most_faces = maxi(most_faces, chunk.faces)
 	_find_cracks(at, chunk)
 	chunk_generated.emit((Time.get_ticks_usec() - begun) / 1000.0)

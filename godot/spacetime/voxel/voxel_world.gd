@@ -89,6 +89,7 @@ func steer_by_hand() -> void:
 func describe(_agent: FeatureAgent) -> Dictionary:
 	return {
 		"chunks_generated": terrain.generated,
+		"faces_generated": terrain.faces_generated,
 		"most_active_chunks": terrain.most_active,
 		"longest_queue": terrain.longest_queue,
 		"slow_chunks": slow_chunks,

@@ -1,10 +1,12 @@
 """`estragon eval scene`: a trained model plays a SpaceTime scene."""
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import Annotated
 
 from estragon.spacetime.scenes import PRESETS, SceneName
+from estragon.support.files import ensure_writable
 from estragon.support.options import check_span, optional
 
 
@@ -38,6 +40,9 @@ class EvalSceneCommand:
     def run(self) -> int:
         """Play."""
         check_span("--episodes", self.episodes, 1)
+        check_span("--seed", self.seed, 0, 2**31 - 1)
+        if self.trace is not None:
+            ensure_writable(self.trace)
         from estragon.support import paths
         from estragon.trainers.sb3 import evaluating, traces
         from estragon.trainers.sb3.settings import Sb3Settings
@@ -56,7 +61,7 @@ class EvalSceneCommand:
             before = traces.Trace.read(self.replay)
             again = traces.replay(before, settings)
             for key, value in before.figures.items():
-                print(f"{key:20} {value:12.3f} {again.figures[key]:12.3f}")
+                print(f"{key:20} {value:12.3f} {again.figures.get(key, math.nan):12.3f}")
             return 0
         model = self.model or Path("rl_training/models") / f"{self.preset}_v1_final.zip"
         with evaluating.opened(settings, None if self.random else model) as player:

@@ -31,18 +31,37 @@ class SpacetimeRunCommand:
     """Configuration of its training: kind and limits of the actions, distances, task."""
     seconds: Annotated[float | None, optional("SECONDS")] = None
     """Stop after this time; by default only Ctrl-C stops the game."""
+    frames: Annotated[Path | None, optional("DIR")] = None
+    """Instead of serving HTTP, draw --seconds of the game into PNG files in this folder; `estragon
+    encode` makes a film of them."""
+    fps: int = 15
+    """Frames per second of the game, with --frames."""
 
     def run(self) -> int:
         """Serve."""
         check_span("--port", self.port, 0, 65_535)
         if self.model is not None and not self.model.is_file():
             raise UserError(f"--model {self.model}: no such file")
-        from estragon.spacetime.serve import serve
+        from estragon.spacetime.serve import record_scene, serve
 
         parameters = RLConfig.from_json(self.config).constant_parameters() if self.config else {}
         if self.task is not None:
             parameters["task"] = self.task
-
+        if self.frames is not None:
+            if self.seconds is None:
+                raise UserError("--frames needs --seconds, the length of the film")
+            check_span("--seconds", self.seconds, 0.1, 3600.0)
+            check_span("--fps", self.fps, 1, 90)
+            count = record_scene(
+                self.scene,
+                self.frames,
+                self.seconds,
+                fps=self.fps,
+                parameters=parameters,
+                model=self.model,
+            )
+            print(f"{count} frames in {self.frames}; estragon encode --frames {self.frames}")
+            return 0
         return serve(
             self.scene,
             self.port,

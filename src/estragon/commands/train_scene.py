@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from estragon.spacetime.config import PORT
-from estragon.spacetime.scenes import PRESETS, SceneName, ScenePreset
+from estragon.spacetime.scenes import MOST_ISLANDS, PRESETS, SceneName, ScenePreset
 from estragon.support.files import ensure_writable
 from estragon.support.options import check_span, optional
 
@@ -26,7 +26,7 @@ class TrainSceneCommand:
     timesteps: Annotated[int | None, optional("N")] = None
     """Steps of all agents together."""
     num_envs: Annotated[int | None, optional("N")] = None
-    """Islands side by side in one game; each has one agent, or several."""
+    """Islands side by side in one game, at most 64; each has one agent, or several."""
     save_frequency: int = 10_000
     """Steps between checkpoints."""
     experiment_name: Annotated[str | None, optional("NAME")] = None
@@ -52,7 +52,8 @@ class TrainSceneCommand:
         chosen = self._chosen()
         name = self.experiment_name or f"{self.preset}_v1"
         check_span("--timesteps", chosen.timesteps, 1)
-        check_span("--num_envs", chosen.num_envs, 1)
+        check_span("--num_envs", chosen.num_envs, 1, MOST_ISLANDS)
+        check_span("--seed", self.seed, 0, 2**31 - 1)
         check_span("--save_frequency", self.save_frequency, 1)
         models = self.output / "models"
         final = models / f"{name}_final.zip"

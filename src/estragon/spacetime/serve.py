@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -16,10 +17,13 @@ from estragon.godot.project import ready_project
 from estragon.spacetime.client import GodotAPIClient
 from estragon.support import paths
 from estragon.support.errors import UserError
+from estragon.support.files import ensure_writable
 
 START_SEC = 60.0
 POLL_SEC = 0.2
 TICKS_PER_SECOND = 90
+FRAME = "frame_{:06d}.png"
+"""As `estragon encode` expects it."""
 
 
 class RunningScene(NamedTuple):
@@ -56,15 +60,51 @@ def running_scene(
             words += ["--headless", "--disable-render-loop"]
             words += ["--fixed-fps", str(TICKS_PER_SECOND)]
         words += [scene, "--http-api", f"--http-port={port}"]
-        words += [f"--parameter.{name}={value}" for name, value in (parameters or {}).items()]
-        if model is not None:
-            words.append(f"--onnx_model_path={model.absolute()}")
+        words += _options(parameters, model)
         process = opened.enter_context(
             GodotProcess(words, folder=folder, env=env | {"API_TOKEN": token}, name="game")
         )
         client = opened.enter_context(contextlib.closing(GodotAPIClient(port, token)))
         process.wait_for(f"it to answer on {HOST}:{port}", client.health_check, START_SEC)
         yield RunningScene(client, process)
+
+
+def record_scene(
+    scene: str,
+    folder: Path,
+    seconds: float,
+    *,
+    fps: int,
+    parameters: Mapping[str, object] | None = None,
+    model: Path | None = None,
+) -> int:
+    """Draw so many seconds of a game into PNG files, however long that takes; returns how many.
+
+    A frame is 1/fps s of the game's time. Without a model, nobody plays.
+    """
+    project = ready_project(paths.godot_project(), scene)
+    ensure_writable(folder / FRAME.format(0))
+    if any(folder.glob("frame_*.png")):
+        raise UserError(f"{folder} has frames already; choose another folder")
+    with display() as env, tempfile.TemporaryDirectory(prefix="estragon-") as drawn:
+        words: list[str | Path] = ["--path", project.folder, "--rendering-driver", "opengl3"]
+        words += ["--fixed-fps", str(fps), "--write-movie", Path(drawn) / "frame.png"]
+        words += ["--quit-after", str(round(seconds * fps)), scene]
+        words += _options(parameters, model)
+        with GodotProcess(words, folder=Path(drawn), env=env, name="game") as process:
+            while process.status is None:
+                time.sleep(POLL_SEC)
+            if process.status:
+                raise process.error(process.how_it_ended())
+        found = sorted(Path(drawn).glob("frame*.png"))
+        for number, path in enumerate(found):
+            shutil.move(path, folder / FRAME.format(number))
+    return len(found)
+
+
+def _options(parameters: Mapping[str, object] | None, model: Path | None) -> list[str]:
+    words = [f"--parameter.{name}={value}" for name, value in (parameters or {}).items()]
+    return words + ([] if model is None else [f"--onnx_model_path={model.absolute()}"])
 
 
 def wait_until_loaded(client: GodotAPIClient, timeout_sec: float = START_SEC) -> None:

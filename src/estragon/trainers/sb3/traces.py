@@ -4,17 +4,21 @@ import contextlib
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
+import msgspec
 import numpy as np
+from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 
+from estragon.support.errors import UserError
 from estragon.support.files import read_json, write_json
 from estragon.trainers.metrics import Episodes
 from estragon.trainers.sb3.settings import Sb3Settings
-from estragon.trainers.sb3.training import open_games
+from estragon.trainers.sb3.training import SEEDS, open_games
 
 Act = Callable[[Any], np.ndarray]
+REWARD = "reward"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,9 +26,9 @@ class Trace:
     """One episode of one agent: the seed of the game, and all actions."""
 
     scene: str
-    arguments: dict[str, Any]
+    arguments: dict[str, float | str]
     """Of the game."""
-    seed: int
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=SEEDS)]
     actions: list[list[float]]
     reward: float
     figures: dict[str, float]
@@ -33,7 +37,7 @@ class Trace:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read a file."""
-        return cls(**read_json(path, dict[str, Any]))
+        return read_json(path, cls)
 
     def write(self, path: Path) -> None:
         """Write a file."""
@@ -50,19 +54,32 @@ def record(settings: Sb3Settings, env: VecEnv, act: Act, episodes: int, figure: 
         episodes: how many are played.
         figure: a key of the game's info, or `reward`.
     """
-    found = [
-        _play(settings, env, lambda observed, _: act(observed), settings.seed + number)
-        for number in range(episodes)
-    ]
-    return max(found, key=lambda trace: trace.figures.get(figure, trace.reward))
+    found = []
+    for number in range(episodes):
+        seed = (settings.seed + number) % SEEDS
+        found.append(_play(settings, env, lambda observed, _: act(observed), seed))
+        if figure not in found[-1].figures | {REWARD: 0.0}:
+            known = ", ".join([REWARD, *found[-1].figures])
+            raise UserError(f"the game's info has no number '{figure}'; use one of {known}")
+    return max(found, key=lambda trace: (trace.figures | {REWARD: trace.reward})[figure])
 
 
 def replay(trace: Trace, settings: Sb3Settings) -> Trace:
     """Play the same actions again; the figures are what happened this time."""
     settings = dataclasses.replace(settings, scene=trace.scene, arguments=trace.arguments)
-    actions = np.array(trace.actions, np.float32)
     with contextlib.closing(open_games(settings, None)) as games:
-        return _play(settings, games, lambda _, step: actions[step : step + 1], trace.seed)
+        size = spaces.flatdim(games.action_space)
+        if wrong := next((each for each in trace.actions if len(each) != size), None):
+            raise UserError(
+                f"not a trace of this game: its actions have {size} numbers, not {len(wrong)}"
+            )
+
+        def act(_: Any, step: int) -> np.ndarray:
+            if step >= len(trace.actions):
+                raise UserError(f"the trace ends before its episode, after {step} actions")
+            return np.array(trace.actions[step : step + 1], np.float32)
+
+        return _play(settings, games, act, trace.seed)
 
 
 def _play(
@@ -77,6 +94,8 @@ def _play(
         actions = act(observed, len(taken))
         taken.append([float(value) for value in actions[0]])
         observed, _, done, infos = env.step(actions)
+    if "game_lost" in infos[0]:
+        raise UserError(f"the game was lost: {infos[0]['game_lost']}")
     ended = Episodes()
     ended.add(float(infos[0]["episode"]["r"]), infos[0]["episode"]["l"], infos[0])
     return Trace(

@@ -35,6 +35,7 @@ class ScenePreset:
     """Steps of all islands between two updates, whatever their number."""
     normalize: bool = True
     policy_layers: tuple[int, ...] = (64, 64)
+    linear_lr_schedule: bool = False
     hyperparameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     plan: dict[str, Any] | None = None
     """Parameters and a curriculum, in the form of a parameter file."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from estragon.trainers.metrics import Episodes
 from tests.prove import run_folder
+from tests.trainers.sb3.test_real_godot import children
 
 
 @dataclasses.dataclass
@@ -59,6 +60,23 @@ def train_once(name: str, words: list[str], minutes: float) -> Trained:
         log.write_text(f"{time.monotonic() - start}\n{said}")
     seconds, _, said = log.read_text().partition("\n")
     return Trained(folder, said, float(seconds))
+
+
+def started(config: Path, folder: Path, *words: str) -> subprocess.Popen[str]:
+    """`estragon train spacetime`, to be watched; what it prints is in said.txt of the folder."""
+    command = [sys.executable, "-m", "estragon", "train", "spacetime", "--config", str(config)]
+    with (folder / "said.txt").open("w") as log:
+        return subprocess.Popen(
+            [*command, "--output", str(folder), *words],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+
+def games_of(trainer: int) -> list[int]:
+    """The processes of a trainer's games; it starts them through a guard each."""
+    return [game for guard in children(trainer) for game in children(guard)]
 
 
 def mean(found: Episodes, key: str) -> float:

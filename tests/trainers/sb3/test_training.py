@@ -268,18 +268,6 @@ def test_the_standard_deviation_falls(left: float, std: float) -> None:
     assert model.policy.log_std.item() == pytest.approx(std)
 
 
-def test_noise_that_depends_on_the_state(folder: Path, game: Game) -> None:
-    path, onnx = game(kind="box"), folder / "policy.onnx"
-    words = ["--sde_sample_freq", "4", "--log_std_init", "-2", "--log_std_final", "-3"]
-    assert train(path, *words, "--onnx_export_path", str(onnx)) == 0
-    model = PPO.load(model_path(folder))
-    assert (model.use_sde, model.sde_sample_freq) == (True, 4)
-    assert model.policy.log_std.detach().numpy() == pytest.approx(-3.0)
-    assert onnx.exists()  # it is written only if it acts like the model
-    assert train(path, "--resume_model_path", str(model_path(folder))) == 0
-    assert PPO.load(model_path(folder, "experiment_2")).use_sde
-
-
 def test_inference_plays_and_tells(
     folder: Path, game: Game, capsys: pytest.CaptureFixture[str]
 ) -> None:

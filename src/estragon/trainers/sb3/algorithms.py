@@ -188,8 +188,6 @@ class ModelSpec(msgspec.Struct, frozen=True):
         if self.activation is not None:
             policy["activation_fn"] = ACTIVATIONS[self.activation]
         found.pop("log_std_final", None)  # the learner's schedule
-        if "sde_sample_freq" in found:
-            found["use_sde"] = True
         for name in ("lstm_hidden_size", "log_std_init"):
             if name in found:
                 policy[name] = found.pop(name)

@@ -61,9 +61,6 @@ class Sb3Hyperparameters(BaseHyperparameters):
     """Logarithm of the initial standard deviation of continuous actions; 0 is a deviation of 1."""
     log_std_final: LogStd = None
     """The same at the end of the training, with a linear schedule; by default it is learned."""
-    sde_sample_freq: Count = None
-    """Explore with noise that depends on the state (gSDE), drawn again after this many steps; by
-    default the noise of continuous actions is drawn in every step."""
     lstm_hidden_size: Count = None
     """Hidden units of the LSTM."""
     buffer_size: Count = None

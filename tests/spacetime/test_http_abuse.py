@@ -154,6 +154,37 @@ def test_requests_in_pieces_and_ahead(game: Game) -> None:
         assert answers[-1].json["step"] == 21
 
 
+@pytest.mark.parametrize(
+    ("length", "status"),
+    [
+        ("0021", 200),
+        ("21 ", 200),
+        ("", 400),
+        ("-1", 400),
+        ("2x1", 400),
+        ("21\r\nContent-Length: 21", 400),
+        ("1048577", 413),
+        ("9" * 16, 413),
+    ],
+)
+def test_heads_that_differ_in_their_length(game: Game, length: str, status: int) -> None:
+    """The game reads nothing but the length of such a head."""
+    with game.client() as client:
+        for body in (b'{"action": [0, 0, 0]}', b'{"action": [0, 0.5, 0]}', b'{"action": [0, 0]}'):
+            client.send(with_length(str(len(body)), body))
+            answer = client.receive()
+            assert answer is not None
+            assert answer.status == (400 if body.endswith(b"[0, 0]}") else 200)
+        answer = client.raw(with_length(length, b'{"action": [0, 0, 0]}'))
+        assert answer is not None
+        assert answer.status == status, answer
+
+
+def with_length(length: str, body: bytes) -> bytes:
+    head = f"POST /rl/step HTTP/1.1\r\n{BEARER}Content-Length: {length}\r\n\r\n"
+    return head.encode() + body
+
+
 def test_a_body_may_wait_for_continue(game: Game) -> None:
     with game.client() as client:
         body = b'{"action": [0, 0, 0]}'

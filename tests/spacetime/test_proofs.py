@@ -4,10 +4,8 @@ import dataclasses
 import json
 import math
 import os
-import re
+import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -19,70 +17,35 @@ from estragon.spacetime.config import SCENE, CurriculumStage, RLConfig
 from estragon.support import paths
 from estragon.trainers.metrics import Episodes
 from tests.prove import Recorder, run_folder
+from tests.spacetime.http_game import free_port
+from tests.spacetime.proving import Trained, games_of, mean, share, started, train_once
 
 SEEDS = (0, 1, 2)
 MINUTES = 15
 MAZES = "5 × 5 cells, discrete actions, 128 mazes"
-COURSE_STEPS = 400_000
+COURSE_STEPS = 600_000
+CURRICULUM_STEPS = 200_000
+STAGES = [
+    CurriculumStage("beside", 3.0, 40_000),
+    CurriculumStage("near", 6.0, 40_000),
+    CurriculumStage("easy", 10.0, 40_000),
+    CurriculumStage("hard", 30.0, 80_000),
+]
+ON_THE_WAY = ("progress", "smooth_movement", "comfort_bonus")
 FRESH_SEED = 1_000
 """Added to a training's seed for the episodes that judge its result."""
 pytestmark = [pytest.mark.prove, pytest.mark.filterwarnings("ignore")]
 
 
-@dataclasses.dataclass
-class Trained:
-    """A run that is over."""
-
-    folder: Path
-    said: str
-    seconds: float
-
-    @property
-    def steps(self) -> int:
-        return int(re.findall(r"iteration \d+: ([\d,]+) steps", self.said)[-1].replace(",", ""))
-
-    @property
-    def model(self) -> Path:
-        return self.folder / "logs" / "PPO_1" / "model.zip"
-
-    def reached(self, success: float) -> int | None:
-        """Steps until an evaluation had this share of successes."""
-        for steps, share in re.findall(
-            r"evaluation at ([\d,]+) steps:.*? success ([\d.]+)", self.said
-        ):
-            if float(share) >= success:
-                return int(steps.replace(",", ""))
-        return None
-
-
 def train(name: str, config: RLConfig, minutes: float = MINUTES) -> Trained:
-    """Train in a process of its own, for so long at most; once."""
-    folder = run_folder(f"spacetime-{name}")
-    folder.mkdir(parents=True, exist_ok=True)
-    config.to_json(folder / "config.json")
-    words = ["train", "spacetime", "--config", str(folder / "config.json")]
-    return run_once([*words, "--output", str(folder)], folder, minutes)
+    written = run_folder(f"spacetime-{name}") / "config.json"
+    written.parent.mkdir(parents=True, exist_ok=True)
+    config.to_json(written)
+    return train_once(f"spacetime-{name}", ["spacetime", "--config", str(written)], minutes)
 
 
-def run_once(words: list[str], folder: Path, minutes: float = MINUTES) -> Trained:
-    log = folder / "said.txt"
-    if not log.exists():
-        start = time.monotonic()
-        with subprocess.Popen(
-            [sys.executable, "-m", "estragon", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
-            try:
-                said, _ = process.communicate(timeout=60 * minutes)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGINT)
-                said, _ = process.communicate(timeout=600)
-        assert process.returncode in (0, 130), said
-        log.write_text(f"{time.monotonic() - start}\n{said}")
-    seconds, _, said = log.read_text().partition("\n")
-    return Trained(folder, said, float(seconds))
+def model_of(run: Trained) -> Path:
+    return run.folder / "logs" / "PPO_1" / "model.zip"
 
 
 def evaluate(
@@ -94,19 +57,6 @@ def evaluate(
     fresh = RLConfig.from_dict(config.to_dict())
     fresh.training.seed += FRESH_SEED
     return Navigation(fresh).evaluate(model, episodes, deterministic=deterministic)
-
-
-def mean(found: Episodes, key: str) -> float:
-    return float(np.mean(found.custom[key]))
-
-
-def share(found: Episodes) -> str:
-    """The share of successes, with its 95% interval (Wilson)."""
-    n, z = len(found), 1.96
-    p = mean(found, "success")
-    middle, half = p + z * z / 2 / n, z * math.sqrt(p * (1 - p) / n + z * z / 4 / n / n)
-    low, high = ((middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
-    return f"{p:.1%} ({low:.0%} to {high:.0%})"
 
 
 def usual(seed: int, **training: Any) -> RLConfig:
@@ -133,7 +83,7 @@ def easy(config: RLConfig) -> RLConfig:
 def test_held_out_goals(seed: int, record_result: Recorder) -> None:
     config = usual(seed)
     run = train(f"usual-{seed}", config)
-    full, near = evaluate(run.model, config, 128), evaluate(run.model, easy(config), 192)
+    full, near = evaluate(model_of(run), config, 128), evaluate(model_of(run), easy(config), 192)
     held = mean(full, "success") >= 0.8 and mean(near, "success") >= 0.95
     record_result(
         f"SpaceTime: held-out goals, seed {seed}",
@@ -150,11 +100,9 @@ def test_the_course(seed: int, record_result: Recorder) -> None:
     from estragon.trainers.sb3.evaluating import play_model
     from estragon.trainers.sb3.settings import Sb3Settings
 
-    folder = run_folder(f"spacetime-course-{seed}")
-    folder.mkdir(parents=True, exist_ok=True)
-    words = ["train", "scene", "--num_envs", "64", "--timesteps", str(COURSE_STEPS)]
-    words += ["--seed", str(seed), "--output", str(folder), "--experiment_name", "course"]
-    run = run_once(words, folder)
+    words = ["scene", "--num_envs", "64", "--timesteps", str(COURSE_STEPS)]
+    words += ["--seed", str(seed), "--experiment_name", "course"]
+    run = train_once(f"spacetime-course-{seed}", words, MINUTES)
     settings = Sb3Settings(
         env_path=str(paths.godot_project()),
         scene=SCENE,
@@ -162,11 +110,12 @@ def test_the_course(seed: int, record_result: Recorder) -> None:
         seed=1_000_000_007 + seed,
         inference=True,
     )
-    model = folder / "models" / "course_final.zip"
+    model = run.folder / "models" / "course_final.zip"
     found, sampled = (
         play_model(settings, model, 128, deterministic=deterministic)
         for deterministic in (True, False)
     )
+    held = mean(found, "success") >= 0.9
     record_result(
         f"SpaceTime: course, seed {seed}",
         f"{run.steps:,} steps in {run.seconds / 60:.1f} minutes (limit: {MINUTES}): {share(found)} "
@@ -174,43 +123,58 @@ def test_the_course(seed: int, record_result: Recorder) -> None:
         f"arrives in {mean(found, 'goal_reached'):.0%}, {mean(found, 'vignettes'):.2f} vignettes, "
         f"{mean(found, 'collisions'):.2f} collisions, {mean(found, 'time_sec'):.0f} s; "
         f"with sampled actions {share(sampled)}",
-        held=mean(found, "success") >= 0.9,
+        held=held,
+    )
+    assert held
+
+
+def steps_needed(name: str, rewards: dict[str, float], every: int) -> dict[str, list[int | None]]:
+    """Steps until 80% of 64 held-out goals of the full range are reached, by seed."""
+    needed: dict[str, list[int | None]] = {"with": [], "without": []}
+    for seed in SEEDS:
+        plain = usual(seed, total_timesteps=CURRICULUM_STEPS, eval_freq=every, eval_episodes=64)
+        plain.training.stop_at_success = 0.8
+        plain.rewards = dataclasses.replace(plain.rewards, **rewards)
+        staged = RLConfig.from_dict(plain.to_dict())
+        staged.training.use_curriculum = True
+        staged.training.curriculum_stages = STAGES
+        needed["with"].append(train(f"staged-{name}-{seed}", staged).reached(0.8))
+        needed["without"].append(train(f"plain-{name}-{seed}", plain).reached(0.8))
+    return needed
+
+
+def told_steps(needed: dict[str, list[int | None]]) -> str:
+    return "; ".join(
+        f"{name} a curriculum "
+        + ", ".join(f"{each:,}" if each else f"not in {CURRICULUM_STEPS:,}" for each in found)
+        for name, found in needed.items()
     )
 
 
 def test_a_curriculum_needs_fewer_steps(record_result: Recorder) -> None:
-    """Without rewards on the way, a beginner hardly ever finds a goal that is 10 m away."""
-    needed: dict[str, list[int | None]] = {"with": [], "without": []}
-    limit = 200_000
-    for seed in SEEDS:
-        plain = usual(seed, total_timesteps=limit, eval_freq=20_000, eval_episodes=64)
-        plain.training.stop_at_success = 0.8
-        for term in ("progress", "smooth_movement", "comfort_bonus"):
-            setattr(plain.rewards, term, 0.0)
-        staged = RLConfig.from_dict(plain.to_dict())
-        staged.training.use_curriculum = True
-        staged.training.curriculum_stages = [
-            CurriculumStage("beside", 3.0, 40_000),
-            CurriculumStage("near", 6.0, 40_000),
-            CurriculumStage("easy", 10.0, 40_000),
-            CurriculumStage("hard", 30.0, 80_000),
-        ]
-        needed["with"].append(train(f"staged-{seed}", staged).reached(0.8))
-        needed["without"].append(train(f"plain-{seed}", plain).reached(0.8))
-    counts = {name: [each or limit for each in found] for name, found in needed.items()}
-    fewer = sum(counts["with"]) < sum(counts["without"])
+    """Rewards for the goal alone: a beginner hardly ever finds one that is 10 m away."""
+    needed = steps_needed("goal", dict.fromkeys(ON_THE_WAY, 0.0), 20_000)
+    counts = {
+        name: sum(each or CURRICULUM_STEPS for each in found) for name, found in needed.items()
+    }
+    fewer = counts["with"] < counts["without"]
     record_result(
         "SpaceTime: steps with and without a curriculum",
         "no rewards on the way; steps until 80% of 64 held-out goals 10 to 30 m away are reached, "
-        "3 seeds: "
-        + "; ".join(
-            f"{name} a curriculum "
-            + ", ".join(f"{each:,}" if each else f"not in {limit:,}" for each in found)
-            for name, found in needed.items()
-        ),
+        f"3 seeds: {told_steps(needed)}",
         held=fewer,
     )
     assert fewer
+
+
+def test_a_curriculum_with_the_usual_rewards(record_result: Recorder) -> None:
+    """Records only: the reward for progress shows the way to far goals as well as to near ones."""
+    needed = steps_needed("usual", {}, 10_000)
+    record_result(
+        "SpaceTime: steps with and without a curriculum, usual rewards",
+        f"steps until 80% of 64 held-out goals 10 to 30 m away are reached, 3 seeds: "
+        f"{told_steps(needed)}",
+    )
 
 
 def test_comfort_optimized_is_more_comfortable(record_result: Recorder) -> None:
@@ -223,7 +187,7 @@ def test_comfort_optimized_is_more_comfortable(record_result: Recorder) -> None:
         preset = RLConfig.preset("comfort_optimized")
         comfort.rewards, comfort.actions = preset.rewards, preset.actions
         found = [
-            evaluate(train(f"{name}-{seed}", config).model, config, 128)
+            evaluate(model_of(train(f"{name}-{seed}", config)), config, 128)
             for name, config in (("patient", plain), ("comfort", comfort))
         ]
         scores = [np.array(each.custom["comfort_mean"]) for each in found]
@@ -268,10 +232,11 @@ def test_random_actions_in_mazes(record_result: Recorder) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", ["PPO", "PPO with a memory"])
 def test_unseen_mazes(name: str, seed: int, record_result: Recorder) -> None:
+    """Records only: how far it gets is not known."""
     config = maze(seed, has_memory="memory" in name)
     run = train(f"maze-{name.replace(' ', '-')}-{seed}", config)
     found = {
-        deterministic: evaluate(run.model, config, 128, deterministic=deterministic)
+        deterministic: evaluate(model_of(run), config, 128, deterministic=deterministic)
         for deterministic in (True, False)
     }
     best = max(mean(each, "success") for each in found.values())
@@ -295,25 +260,41 @@ def test_quick_test_is_quick(record_result: Recorder) -> None:
     assert seconds <= 40
 
 
-def test_killed_and_resumed(record_result: Recorder) -> None:
-    folder = run_folder("spacetime-killed")
-    config = usual(0, total_timesteps=100_000, save_freq=10_000, eval_freq=0)
-    folder.mkdir(parents=True, exist_ok=True)
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads memory from /proc")
+def test_reloading_keeps_memory_flat(record_result: Recorder) -> None:
+    """Ten minutes of training over HTTP, with a reload of the scene every 2,000 steps."""
+    minutes, warm_up = 10.0, 2.0
+    shutil.rmtree(folder := run_folder("spacetime-reloading"), ignore_errors=True)
+    config = usual(0, total_timesteps=100_000_000, scene_reload_freq=2_000)
+    config.environment.wire, config.environment.port = "http", free_port()
+    config.environment.num_environments = 8
+    config.ppo.n_steps = 256
+    folder.mkdir(parents=True)
     config.to_json(folder / "config.json")
-    words = [sys.executable, "-m", "estragon", "train", "spacetime"]
-    words += ["--config", str(folder / "config.json"), "--output", str(folder)]
-    with subprocess.Popen(words) as process:
-        while not list(folder.glob("checkpoints/*.zip")):
-            assert process.poll() is None
-            time.sleep(1.0)
-        os.kill(process.pid, signal.SIGKILL)
-    newest = max(folder.glob("checkpoints/*.zip"), key=lambda path: path.stat().st_mtime)
-    done = subprocess.run(
-        [*words, "--resume", str(newest)], check=True, capture_output=True, text=True
-    )
-    assert "resuming at" in done.stderr
-    assert Trained(folder, done.stdout, 0.0).steps >= 100_000
+    used: list[tuple[float, float, float]] = []
+    with started(folder / "config.json", folder) as process:
+        start = time.monotonic()
+        while (now := (time.monotonic() - start) / 60) < minutes:
+            assert process.poll() is None, (folder / "said.txt").read_text()
+            if games := games_of(process.pid):
+                used.append((now, megabytes(games[0]), megabytes(process.pid)))
+            time.sleep(2.0)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    run = Trained(folder, (folder / "said.txt").read_text(), 60 * minutes)
+    early = [each for each in used if each[0] < warm_up]
+    grown = [used[-1][i] - max(each[i] for each in early) for i in (1, 2)]
+    flat = max(grown) < 5.0
     record_result(
-        "SpaceTime: killed and resumed",
-        f"SIGKILL, then --resume {newest.name}: trained on to 100,000 steps",
+        "SpaceTime: memory while the scene is reloaded",
+        f"{minutes:.0f} minutes of training, {run.steps:,} steps, {run.steps // 2_000} reloads: "
+        f"after the first {warm_up:.0f} minutes the game grew by {grown[0]:.1f} MB to "
+        f"{used[-1][1]:.0f} MB, the trainer by {grown[1]:.1f} MB to {used[-1][2]:.0f} MB (wanted: "
+        "less than 5)",
+        held=flat,
     )
+    assert flat
+
+
+def megabytes(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6

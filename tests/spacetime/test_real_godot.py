@@ -24,7 +24,6 @@ from estragon.spacetime.vec_rewards import NavigationRewards
 from estragon.support import paths
 from estragon.support.errors import UserError
 from tests.godot.addon.models import linear
-from tests.prove import Recorder
 
 STEPS = 40
 pytestmark = pytest.mark.slow
@@ -202,39 +201,6 @@ def test_a_policy_plays_without_python_until_a_client_takes_control(tmp_path: Pa
 
 def _episodes(client: GodotAPIClient) -> dict[str, int]:
     return client.get_performance_metrics()["scene"]
-
-
-@pytest.mark.prove
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads memory from /proc")
-def test_reloading_keeps_memory_flat(record_result: Recorder) -> None:
-    """As many reloads as one every 2,000 steps makes in 10 minutes of training."""
-    reloads, warm_up, steps = 300, 50, 20
-    with contextlib.closing(vec_env("http", rigs=8)) as games:
-        games.reset()
-        process = games._pool.games[0].process
-        assert process is not None
-        stay = np.zeros((8, 3), np.float32)
-        used: list[tuple[float, float]] = []
-        for _ in range(reloads):
-            games.reload_scene()
-            for _ in range(steps):
-                games.step(stay)
-            used.append((_megabytes(process.pid), _megabytes(os.getpid())))
-        assert games.restarts == 0
-    grown = [used[-1][i] - max(each[i] for each in used[:warm_up]) for i in range(2)]
-    flat = max(grown) < 5.0
-    record_result(
-        "SpaceTime: memory while the scene is reloaded",
-        f"{reloads} reloads, {steps} steps of 8 rigs after each: the game grew by {grown[0]:.1f} "
-        f"MB to {used[-1][0]:.0f} MB, the trainer by {grown[1]:.1f} MB, after the first {warm_up} "
-        "(wanted: less than 5)",
-        held=flat,
-    )
-    assert flat
-
-
-def _megabytes(pid: int) -> float:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
 
 
 def test_serving_a_scene(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

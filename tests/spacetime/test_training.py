@@ -1,9 +1,12 @@
 """Training VR navigation in Godot: the doors, what they write, resuming and evaluating."""
 
 import json
+import os
 import runpy
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +26,8 @@ from estragon.spacetime.config import RLConfig
 from estragon.support import paths
 from estragon.trainers.godot_rl_model import GodotRLModel
 from estragon.trainers.sb3.model_file import ModelFile
+from tests.envs.staging import assert_gone
+from tests.spacetime.proving import games_of, started
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = {
@@ -123,6 +128,44 @@ def test_train_and_evaluate_the_course(tmp_path: Path, capsys: pytest.CaptureFix
     assert spec is not None
     assert spec.observation_space != spec.action_space
     capsys.readouterr()
+
+
+@pytest.mark.slow
+def test_the_trainer_is_killed_and_resumed_then_its_game_is_killed(tmp_path: Path) -> None:
+    config = RLConfig.from_dict(SHORT)
+    config.training.total_timesteps, config.training.eval_freq = 20_000, 0
+    config.to_json(tmp_path / "config.json")
+
+    def steps() -> int:
+        found = tmp_path.glob("checkpoints/*_steps.zip")
+        return max((int(path.stem.split("_")[-2]) for path in found), default=0)
+
+    def wait_for(least: int, process: subprocess.Popen[str]) -> int:
+        deadline = time.monotonic() + 120.0
+        while steps() < least:
+            assert process.poll() is None, (tmp_path / "said.txt").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        return steps()
+
+    with started(tmp_path / "config.json", tmp_path) as first:
+        saved = wait_for(256, first)
+        games = games_of(first.pid)
+        first.kill()
+    assert games
+    assert_gone(games)
+    checkpoint = tmp_path / "checkpoints" / f"vr_nav_model_{saved}_steps.zip"
+    words = ["--resume", str(checkpoint), "--timesteps", str(saved + 1_024)]
+    with started(tmp_path / "config.json", tmp_path, *words) as second:
+        wait_for(saved + 256, second)
+        (game,) = games_of(second.pid)
+        os.kill(game, signal.SIGKILL)
+        assert second.wait() == 0
+    said = (tmp_path / "said.txt").read_text()
+    assert f"resuming at {saved:,} steps" in said
+    run = tmp_path / "logs" / "PPO_2"
+    assert (run / "games" / "game.previous.log").exists()
+    assert ModelFile(run / "model.zip").steps == saved + 1_024
 
 
 def test_stop_at_a_share_of_successes(

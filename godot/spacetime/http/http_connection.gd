@@ -16,6 +16,10 @@ const DRAIN_MSEC: int = 2000
 const MOST_DRAINED: int = 16777216
 const CR: int = 13
 const LF: int = 10
+const END_OF_HEAD: PackedByteArray = [CR, LF, CR, LF]
+const LENGTH: String = "content-length: "
+const DIGITS: String = "0123456789"
+const MOST_DIGITS: int = 15
 const REASONS: Dictionary[int, String] = {
 	200: "OK",
 	204: "No Content",
@@ -61,6 +65,8 @@ var _unsent: PackedByteArray = []
 ## The head that came last, and what it says: clients send the same one again and again.
 var _head: PackedByteArray = []
 var _parsed: HttpRequest
+## The head without its length, if that comes last: bodies differ in length.
+var _head_start: PackedByteArray = []
 var _body_size: int = -1
 var _drained: int = 0
 ## Whether the rest of a request that cannot be read may still come.
@@ -179,6 +185,8 @@ func _read_head() -> bool:
 	if _head and _received.size() >= _head.size() and _received.slice(0, _head.size()) == _head:
 		_body_size = _parsed.headers.get("content-length", "0").to_int()
 		return true
+	if _head_start and _received.slice(0, _head_start.size()) == _head_start and _read_length():
+		return _expect_body()
 	# Empty lines before a request are tolerated.
 	while _received.size() >= 2 and _received[0] == CR and _received[1] == LF:
 		_received = _received.slice(2)
@@ -196,9 +204,24 @@ func _read_head() -> bool:
 	var wrong: String = "a zero byte" if text.length() != end else _parse(text)
 	if wrong:
 		_head = PackedByteArray()
+		_head_start = PackedByteArray()
 		_refuse(400, "malformed request: " + wrong)
 		return false
 	return _expect_body()
+
+
+## The head differs from the last one in its length alone; false if that is not so.
+func _read_length() -> bool:
+	var at: int = _head_start.size()
+	var end: int = _received.find(CR, at)
+	if end <= at or end > at + MOST_DIGITS or _received.slice(end, end + 4) != END_OF_HEAD:
+		return false
+	var length: String = _received.slice(at, end).get_string_from_ascii()
+	if length.lstrip(DIGITS):
+		return false
+	_parsed.headers["content-length"] = length
+	_head = _received.slice(0, end + 4)
+	return true
 
 
 ## Where the head ends, after its empty line; -1 if it has not arrived.
@@ -226,6 +249,9 @@ func _parse(head: String) -> String:
 		if name in ["content-length", "authorization", "host"] and name in _parsed.headers:
 			return "two headers %s" % name
 		_parsed.headers[name] = found.get_string(2).strip_edges()
+	_head_start = PackedByteArray()
+	if lines[-1].left(LENGTH.length()).to_lower() == LENGTH:
+		_head_start = _head.slice(0, _head.size() - 4 - lines[-1].length() + LENGTH.length())
 	var connection: String = _parsed.headers.get("connection", "").to_lower()
 	_parsed.keeps_alive = connection != "close" and first[2] == "HTTP/1.1"
 	return _parse_target(first[1])
@@ -249,10 +275,10 @@ func _expect_body() -> bool:
 	if "transfer-encoding" in _parsed.headers:
 		_refuse(400, "Transfer-Encoding is not supported; send Content-Length")
 		return false
-	if length.is_empty() or length.lstrip("0123456789"):
+	if length.is_empty() or length.lstrip(DIGITS):
 		_refuse(400, "malformed request: Content-Length")
 		return false
-	if length.length() > 15 or length.to_int() > MOST_BODY:
+	if length.length() > MOST_DIGITS or length.to_int() > MOST_BODY:
 		_refuse(413, "the body has more than %d bytes" % MOST_BODY)
 		return false
 	_body_size = length.to_int()

@@ -78,6 +78,7 @@ class TrainSceneCommand:
             inline_parameters=chosen.plan,
             normalize=chosen.normalize,
             policy_layers=chosen.policy_layers,
+            linear_lr_schedule=chosen.linear_lr_schedule,
             hyperparameters=Sb3Hyperparameters(
                 n_steps=max(chosen.rollout // chosen.num_envs, 16),
                 **{"n_epochs": 10, **chosen.hyperparameters},

@@ -46,6 +46,10 @@ class PPOConfig:
     ent_coef: float = 0.0
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
+    log_std_init: float = 0.0
+    """Logarithm of the initial standard deviation of continuous actions."""
+    log_std_final: float | None = None
+    """The same at the end of the training, with a linear schedule; null: it is learned."""
     lstm_hidden_size: int = 256
     """Hidden units of the memory of MlpLstmPolicy."""
 
@@ -308,6 +312,8 @@ LIMITS: tuple[tuple[str, float, float | None], ...] = (
     ("ppo.ent_coef", 0, None),
     ("ppo.vf_coef", 0, None),
     ("ppo.max_grad_norm", 0, None),
+    ("ppo.log_std_init", -10, 2),
+    ("ppo.log_std_final", -10, 2),
     ("ppo.lstm_hidden_size", 1, None),
     ("actions.max_movement_speed", 0.1, 10),
     ("actions.max_rotation_speed", 1, 720),

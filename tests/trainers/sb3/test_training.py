@@ -15,6 +15,7 @@ from stable_baselines3 import PPO, SAC
 
 from estragon.cli import main
 from estragon.trainers.sb3.algorithms import ALGORITHMS, PPO_DEFAULTS
+from estragon.trainers.sb3.learner import StdSchedule
 from tests.trainers.conftest import Game
 from tests.trainers.sb3.staging import REPLAY, manifest, model_path, train
 from tests.trainers.staging import read_metrics
@@ -246,6 +247,25 @@ def test_a_linear_schedule_ends_at_nothing(folder: Path, game: Game) -> None:
     assert model.lr_schedule(1.0) == 0.5
     assert model.lr_schedule(0.25) == pytest.approx(0.125)
     assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(0.0)
+
+
+def test_a_schedule_of_the_standard_deviation(folder: Path, game: Game) -> None:
+    path, still = game(kind="box"), ["--learning_rate", "0"]
+    assert train(path, *still, "--log_std_init", "-1") == 0
+    assert PPO.load(model_path(folder)).policy.log_std.detach().numpy() == pytest.approx(-1.0)
+    assert train(path, *still, "--log_std_init", "-1", "--log_std_final", "-2") == 0
+    scheduled = model_path(folder, "experiment_2")
+    assert PPO.load(scheduled).policy.log_std.detach().numpy() == pytest.approx(-2.0)
+
+
+@pytest.mark.parametrize(("left", "std"), [(1.0, 0.0), (0.5, -1.5), (0.0, -3.0)])
+def test_the_standard_deviation_falls(left: float, std: float) -> None:
+    model = PPO("MlpPolicy", "Pendulum-v1", n_steps=8, batch_size=8)
+    model._current_progress_remaining = left
+    schedule = StdSchedule(0.0, -3.0)
+    schedule.init_callback(model)
+    schedule.on_rollout_start()
+    assert model.policy.log_std.item() == pytest.approx(std)
 
 
 def test_inference_plays_and_tells(

@@ -63,6 +63,8 @@ class Sb3Algorithm:
         # Off-policy, it means something else: n-step returns.
         names -= {"n_steps"} if "buffer_size" in names else set()
         names |= {"lstm_hidden_size"} if self.name == "recurrent_ppo" else set()
+        has_std = self.name in ("ppo", "a2c", "recurrent_ppo")
+        names |= {"log_std_init", "log_std_final"} if has_std else set()
         return names & set(vars(Sb3Hyperparameters()))
 
     @property
@@ -185,8 +187,10 @@ class ModelSpec(msgspec.Struct, frozen=True):
         policy: dict[str, Any] = {"net_arch": list(self.layers)}
         if self.activation is not None:
             policy["activation_fn"] = ACTIVATIONS[self.activation]
-        if "lstm_hidden_size" in found:
-            policy["lstm_hidden_size"] = found.pop("lstm_hidden_size")
+        found.pop("log_std_final", None)  # the learner's schedule
+        for name in ("lstm_hidden_size", "log_std_init"):
+            if name in found:
+                policy[name] = found.pop(name)
         if self.policy_type != "cnn" and has_images(observations):
             policy["features_extractor_class"] = FlatExtractor
         if algorithm.needs_noise:

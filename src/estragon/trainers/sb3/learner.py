@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, cast
 
 import msgspec
 import numpy as np
+from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import DictReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
@@ -144,6 +145,31 @@ class RunCallback(BaseCallback):
         if "entropy_loss" in stats:
             stats["entropy"] = -stats["entropy_loss"]
         return stats
+
+
+class StdSchedule(BaseCallback):
+    """Moves the standard deviation of continuous actions to a final value, instead of learning it.
+
+    A policy that acts without noise at the end must not rely on noise, for example to cross a
+    threshold now and then.
+    """
+
+    def __init__(self, first: float, last: float) -> None:
+        super().__init__()
+        self._first, self._last = first, last
+
+    def _on_rollout_start(self) -> None:
+        self._set(self.model._current_progress_remaining)  # noqa: SLF001
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_training_end(self) -> None:
+        self._set(self.model._current_progress_remaining)  # noqa: SLF001
+
+    def _set(self, left: float) -> None:
+        policy: Any = self.model.policy
+        policy.log_std.data.fill_(self._last + (self._first - self._last) * max(left, 0.0))
 
 
 class _Events(TensorBoardOutputFormat):
@@ -297,11 +323,18 @@ class Sb3Adapter:
         )
         try:
             with self._stoppable_updates(run):
-                self.learn(self.settings.timesteps, CallbackList([callback, *self.callbacks]))
+                callbacks = [callback, *self._schedules(), *self.callbacks]
+                self.learn(self.settings.timesteps, CallbackList(callbacks))
         except _StoppedError:
             callback.on_training_end()
         finally:
             self.model.logger.close()
+
+    def _schedules(self) -> list[BaseCallback]:
+        given = self.spec.hyperparameters if self.spec else {}
+        if "log_std_final" not in given or not isinstance(self.env.action_space, spaces.Box):
+            return []
+        return [StdSchedule(given.get("log_std_init", 0.0), given["log_std_final"])]
 
     @contextlib.contextmanager
     def _stoppable_updates(self, run: Run) -> Iterator[None]:

@@ -30,6 +30,7 @@ from estragon.trainers.settings import (
 AlgorithmName = Literal["ppo", "a2c", "sac", "td3", "ddpg", "dqn", "recurrent_ppo", "maskable_ppo"]
 PolicyType = Literal["mlp", "cnn", "lstm"]
 Activation = Literal["tanh", "relu", "elu"]
+LogStd = Annotated[float | None, optional("NUMBER"), Span(-10, 2)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +57,10 @@ class Sb3Hyperparameters(BaseHyperparameters):
     """Weight of the value loss."""
     max_grad_norm: Number = None
     """Maximum norm of the gradient."""
+    log_std_init: LogStd = None
+    """Logarithm of the initial standard deviation of continuous actions; 0 is a deviation of 1."""
+    log_std_final: LogStd = None
+    """The same at the end of the training, with a linear schedule; by default it is learned."""
     lstm_hidden_size: Count = None
     """Hidden units of the LSTM."""
     buffer_size: Count = None

@@ -103,7 +103,8 @@ PRESETS: dict[SceneName, ScenePreset] = {
         8_000,
         2,
         rollout=512,
-        hyperparameters={"learning_rate": 1e-3},
+        # A high entropy coefficient explores more.
+        hyperparameters={"learning_rate": 1e-3, "ent_coef": 0.1},
     ),
     "physics_stress": ScenePreset(
         f"{FEATURES}physics_stress.tscn",

@@ -172,6 +172,14 @@ def test_the_trainer_is_killed_and_resumed_then_its_game_is_killed(tmp_path: Pat
     assert ModelFile(run / "model.zip").steps == saved + 1_024
 
 
+@pytest.mark.slow
+def test_mazes_alone() -> None:
+    config = RLConfig.from_dict(SHORT)
+    config.environment.tasks = ["maze"]
+    config.actions.type = "discrete"
+    assert len(Navigation(config).evaluate(None, 4)) == 4
+
+
 def test_a_configuration_sets_the_noise() -> None:
     given = {"ppo": {"log_std_init": -1.0, "log_std_final": -3.0}}
     for config, noise in ((RLConfig(), (0.0, None)), (RLConfig.from_dict(given), (-1.0, -3.0))):

@@ -24,8 +24,10 @@ from estragon.godot.project import import_project
 from estragon.godot.user_data import resolve, user_folder
 from estragon.spacetime.config import RLConfig
 from estragon.support import paths
+from estragon.support.errors import UserError
 from estragon.trainers.godot_rl_model import GodotRLModel
 from estragon.trainers.sb3.model_file import ModelFile
+from estragon.trainers.sb3.navigation import Navigation
 from tests.envs.staging import assert_gone
 from tests.spacetime.proving import games_of, started
 
@@ -127,6 +129,8 @@ def test_train_and_evaluate_the_course(tmp_path: Path, capsys: pytest.CaptureFix
     spec = ModelFile(tmp_path / "models" / "course_final.zip").spec
     assert spec is not None
     assert spec.observation_space != spec.action_space
+    assert spec.linear_lr_schedule
+    assert spec.hyperparameters["log_std_final"] == -4.0
     capsys.readouterr()
 
 
@@ -166,6 +170,23 @@ def test_the_trainer_is_killed_and_resumed_then_its_game_is_killed(tmp_path: Pat
     run = tmp_path / "logs" / "PPO_2"
     assert (run / "games" / "game.previous.log").exists()
     assert ModelFile(run / "model.zip").steps == saved + 1_024
+
+
+@pytest.mark.slow
+def test_mazes_alone() -> None:
+    config = RLConfig.from_dict(SHORT)
+    config.environment.tasks = ["maze"]
+    config.actions.type = "discrete"
+    assert len(Navigation(config).evaluate(None, 4)) == 4
+
+
+def test_a_configuration_sets_the_noise() -> None:
+    given = {"ppo": {"log_std_init": -1.0, "log_std_final": -3.0}}
+    for config, noise in ((RLConfig(), (0.0, None)), (RLConfig.from_dict(given), (-1.0, -3.0))):
+        found = Navigation(config)._settings().hyperparameters
+        assert (found.log_std_init, found.log_std_final) == noise
+    with pytest.raises(UserError, match=r"ppo.log_std_final: expected -10 to 2, got -11"):
+        RLConfig.from_dict({"ppo": {"log_std_final": -11.0}})
 
 
 def test_stop_at_a_share_of_successes(

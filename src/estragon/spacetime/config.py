@@ -258,7 +258,12 @@ class RLConfig:
             "action_smoothing": actions.action_smoothing,
             "turn_angle": actions.turn_angle,
             "move_distance": actions.move_distance,
-            **self._distances(environment.max_goal_distance),
+            # A game with mazes alone has no such parameters.
+            **(
+                self._distances(environment.max_goal_distance)
+                if environment.tasks != ["maze"]
+                else {}
+            ),
             "reward_scale": 1.0,
             **{name: getattr(self.rewards, name) for name in IN_THE_GAME},
         }

@@ -100,7 +100,7 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "voxel_stress": ScenePreset(
         f"{FEATURES}voxel_stress.tscn",
-        8_000,
+        20_000,
         2,
         rollout=512,
         # A high entropy coefficient explores more.
@@ -108,7 +108,7 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "physics_stress": ScenePreset(
         f"{FEATURES}physics_stress.tscn",
-        8_000,
+        20_000,
         2,
         task="stress",
         rollout=512,

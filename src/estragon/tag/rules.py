@@ -184,6 +184,8 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
         numbers = msgspec.to_builtins(self)
         del numbers["reward_terms"]  # the profile has every weight
         numbers["rule_sets"] = numbers["rule_sets"][self.rules]
+        if not self.rule_set.hearing_m:  # the same game as before anybody could hear
+            del numbers["rule_sets"]["hearing_m"]
         numbers["reward_profiles"] = numbers["reward_profiles"][self.rewards]
         return hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()[:16]
 

@@ -184,7 +184,7 @@ def check_regression(current: Evaluation, baseline: Evaluation, rules: Regressio
 def update_baseline(current: Evaluation, path: Path, reason: str) -> None:
     """Make an evaluation the baseline; its history says why, from what, and when."""
     if not reason.strip():
-        raise UserError("--update needs a --reason, for whoever reads the baseline's history")
+        raise UserError("--update needs --reason: it is kept in the baseline's history")
     before = Evaluation.read(path).baseline if path.exists() else []
     change = Change(
         reason=reason.strip(),

@@ -1,6 +1,7 @@
 """Time and memory of a process, segment by segment."""
 
 import itertools
+import mmap
 import os
 import sys
 
@@ -14,9 +15,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_every_segment_of_a_fast_game_has_its_own_memory_and_slowest_step() -> None:
     """This process plays the game: it keeps 200 KB per step, and works longer in some steps."""
     meter = Meter(lambda: [os.getpid()])
-    kept = []
+    kept = []  # mappings of their own: the allocator would hand out memory that this process has had
     for step in range(10 * SEGMENTS):
-        kept.append(b"x" * 200_000)
+        kept.append(mmap.mmap(-1, 200_000))
+        kept[-1].write(b"x" * 200_000)
         sum(range(400_000 if step % 10 == 5 else 10_000))
         meter.step()
     found = meter.segments()

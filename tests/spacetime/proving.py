@@ -28,6 +28,10 @@ class Trained:
     def steps(self) -> int:
         return int(re.findall(r"iteration \d+: ([\d,]+) steps", self.said)[-1].replace(",", ""))
 
+    @property
+    def how_long(self) -> str:
+        return f"{self.steps:,} steps in {self.seconds / 60:.1f} minutes"
+
     def reached(self, success: float) -> int | None:
         """Steps until an evaluation had this share of successes."""
         for steps, share in re.findall(
@@ -38,7 +42,7 @@ class Trained:
         return None
 
 
-def train_once(name: str, words: list[str], minutes: float) -> Trained:
+def train_once(name: str, words: list[str], minutes: float, output: str = "--output") -> Trained:
     """`estragon train WORDS --output FOLDER`, stopped after so long; done before, read again."""
     folder = run_folder(name)
     log = folder / "said.txt"
@@ -46,7 +50,7 @@ def train_once(name: str, words: list[str], minutes: float) -> Trained:
         folder.mkdir(parents=True, exist_ok=True)
         start = time.monotonic()
         with subprocess.Popen(
-            [sys.executable, "-m", "estragon", "train", *words, "--output", str(folder)],
+            [sys.executable, "-m", "estragon", "train", *words, output, str(folder)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

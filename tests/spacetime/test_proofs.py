@@ -87,7 +87,7 @@ def test_held_out_goals(seed: int, record_result: Recorder) -> None:
     held = mean(full, "success") >= 0.8 and mean(near, "success") >= 0.95
     record_result(
         f"SpaceTime: held-out goals, seed {seed}",
-        f"{run.steps:,} steps in {run.seconds / 60:.1f} minutes (limit: {MINUTES}): reaches "
+        f"{run.how_long} (limit: {MINUTES}): reaches "
         f"{share(full)} of {len(full)} goals 10 to 30 m away (wanted: 80%), {share(near)} of "
         f"{len(near)} goals 5 to 10 m away (wanted: 95%), comfort {mean(full, 'comfort_mean'):.2f}",
         held=held,
@@ -118,7 +118,7 @@ def test_the_course(seed: int, record_result: Recorder) -> None:
     held = mean(found, "success") >= 0.9
     record_result(
         f"SpaceTime: course, seed {seed}",
-        f"{run.steps:,} steps in {run.seconds / 60:.1f} minutes (limit: {MINUTES}): {share(found)} "
+        f"{run.how_long} (limit: {MINUTES}): {share(found)} "
         f"of {len(found)} unseen courses within 60 s without vignette and collision (aim: 90%); "
         f"arrives in {mean(found, 'goal_reached'):.0%}, {mean(found, 'vignettes'):.2f} vignettes, "
         f"{mean(found, 'collisions'):.2f} collisions, {mean(found, 'time_sec'):.0f} s; "
@@ -242,7 +242,7 @@ def test_unseen_mazes(name: str, seed: int, record_result: Recorder) -> None:
     best = max(mean(each, "success") for each in found.values())
     record_result(
         f"SpaceTime: unseen mazes, {name}, seed {seed}",
-        f"{MAZES}, {run.steps:,} steps in {run.seconds / 60:.1f} minutes (limit: {MINUTES}): "
+        f"{MAZES}, {run.how_long} (limit: {MINUTES}): "
         f"{share(found[True])}, with sampled actions {share(found[False])} (aim: 70%)",
         held=best >= 0.7,
     )

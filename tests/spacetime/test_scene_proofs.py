@@ -1,8 +1,6 @@
 """What agents learn in SpaceTime's scenes besides locomotion, against chance: the long runs."""
 
 import contextlib
-import dataclasses
-import re
 import subprocess
 import sys
 import time
@@ -16,7 +14,8 @@ import pytest
 from estragon.spacetime.scenes import PRESETS, SceneName
 from estragon.support import paths
 from estragon.trainers.metrics import Episodes
-from tests.prove import Recorder, run_folder
+from tests.prove import Recorder
+from tests.spacetime.proving import Trained, mean, train_once
 
 SEEDS = (0, 1, 2)
 LIMIT_MINUTES = 20
@@ -25,49 +24,10 @@ HELD_OUT = 1_000_000_007
 pytestmark = [pytest.mark.prove, pytest.mark.filterwarnings("ignore")]
 
 
-@dataclasses.dataclass
-class Trained:
-    """A run that is over."""
-
-    folder: Path
-    said: str
-
-    @property
-    def steps(self) -> int:
-        return int(re.findall(r"iteration \d+: ([\d,]+) steps", self.said)[-1].replace(",", ""))
-
-    @property
-    def minutes(self) -> float:
-        return float(self.said.rsplit("\n", 1)[-1]) / 60.0
-
-    @property
-    def how_long(self) -> str:
-        return f"{self.steps:,} steps in {self.minutes:.1f} minutes"
-
-
-def run(name: str, words: list[str]) -> Trained:
-    """Train in a process of its own, once; the last line that is kept is its seconds."""
-    folder = run_folder(name)
-    log = folder / "said.txt"
-    if not log.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        start = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-m", "estragon", "train", *words, str(folder)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
-        log.write_text(f"{done.stdout}\n{time.monotonic() - start:.0f}")
-    return Trained(folder, log.read_text())
-
-
 def train(preset: SceneName, seed: int) -> tuple[Path, Trained]:
     """The model that `estragon train scene` makes without further options, and its run."""
-    words = ["scene", "--preset", preset, "--seed", str(seed), "--output"]
-    trained = run(f"scene-{preset}-{seed}", words)
+    words = ["scene", "--preset", preset, "--seed", str(seed)]
+    trained = train_once(f"scene-{preset}-{seed}", words, LIMIT_MINUTES)
     return trained.folder / "models" / f"{preset}_v1_final.zip", trained
 
 
@@ -92,10 +52,6 @@ def play(preset: SceneName, model: Path | None, islands: int, episodes: int = EP
     return play_model(settings_of(preset, islands), model, episodes)
 
 
-def mean(found: Episodes, key: str) -> float:
-    return float(np.mean(found.custom[key]))
-
-
 def means(found: Episodes, formats: Mapping[str, str]) -> str:
     return ", ".join(f"{key} {mean(found, key):{form}}" for key, form in formats.items())
 
@@ -105,7 +61,7 @@ def test_landing(seed: int, record_result: Recorder) -> None:
     keys = {"soft_landing": ".0%", "within_2_m": ".0%", "touchdown_mps": ".2f", "fuel_left": ".1%"}
     model, trained = train("spacecraft_landing", seed)
     found, chance = (play("spacecraft_landing", each, 16) for each in (model, None))
-    held = mean(found, "soft_landing") >= 0.8 and trained.minutes <= LIMIT_MINUTES
+    held = mean(found, "soft_landing") >= 0.8
     record_result(
         f"SpaceTime: landing, seed {seed}",
         f"{trained.how_long} (limit: {LIMIT_MINUTES}): {means(found, keys)} (wanted: soft landings "
@@ -192,7 +148,8 @@ def test_meeting(record_result: Recorder) -> None:
 def test_chase(record_result: Recorder) -> None:
     """Two policies of RLlib, each against the trained other, and chance in its place."""
     config = str(Path(__file__).parent / "chase.yaml")
-    trained = run("scene-chase", ["rllib", "--config_file", config, "--experiment_dir"])
+    words = ["rllib", "--config_file", config]
+    trained = train_once("scene-chase", words, LIMIT_MINUTES, "--experiment_dir")
     folder = trained.folder
     words = ["convert", "rllib", str(folder), "-o", str(folder)]
     subprocess.run([sys.executable, "-m", "estragon", *words], check=True)

@@ -81,7 +81,7 @@ def game_pids(folder: Path) -> list[int]:
 
 def test_self_play_in_rounds_leaves_everything(tmp_path: Path) -> None:
     """The very script of the page, with a shorter time and a folder of its own."""
-    for seconds in (12, 60):  # the first is enough, except on a busy machine
+    for seconds in (24, 72):  # the first is enough, except on a busy machine
         folder = tmp_path / str(seconds)
         folder.mkdir()
         shown = self_play(folder, seconds)

@@ -1,18 +1,18 @@
 class_name VRLocomotionAIController
 extends RigController
-## The agent of the task `course`: 12 numbers seen, 4 continuous actions; reach all waypoints within
-## 60 s without a vignette and without a collision.
+## The agent of the task `course`: `obs` has 12 numbers, `comfort` 4 more, and 4 continuous actions
+## steer it; reach all waypoints within 60 s without a vignette and without a collision.
 ##
 ## Sticks walk and snap turn, the trigger teleports. The survival bonus is paid in proportion to how
 ## much of the fastest possible progress a step makes: paid for every step, standing still would be
 ## the best policy. Directions are seen in the rig's frame.
 
 const SURVIVAL_BONUS: float = 0.1
+const VIGNETTE_REWARD: float = -0.5
 ## A fall off the floor is as bad as arriving too late.
 const WEIGHTS: Dictionary[StringName, float] = {
 	&"waypoint": 1.0,
 	&"goal": 1.0,
-	&"vignette": -0.5,
 	&"collision": -1.0,
 	&"timeout": -5.0,
 	&"fell": -5.0,
@@ -38,6 +38,7 @@ var move_z: float = 0.0
 var rotate_stick: float = 0.0
 var teleport: float = 0.0
 
+var _vignette_reward: float = VIGNETTE_REWARD
 var _snap_tick: int = 0
 var _teleport_tick: int = 0
 var _rays: Array[PhysicsRayQueryParameters3D] = []
@@ -56,6 +57,7 @@ func begin() -> void:
 	rig.acceleration_mps2 = ACCELERATION_MPS2
 	_snap_tick = 0
 	_teleport_tick = 0
+	_vignette_reward = RLParameters.number("vignette_reward", VIGNETTE_REWARD, self)
 
 
 func after_tick(_progress_m: float, gained_m: float) -> void:
@@ -64,7 +66,7 @@ func after_tick(_progress_m: float, gained_m: float) -> void:
 
 
 func note_event(event: StringName) -> void:
-	reward += WEIGHTS.get(event, 0.0)
+	reward += _vignette_reward if event == &"vignette" else WEIGHTS.get(event, 0.0)
 
 
 func is_success(outcome: Dictionary) -> bool:
@@ -88,7 +90,7 @@ func get_obs() -> Dictionary:
 	seen.append_array(_look())
 	seen.append(rig.camera.rotation.x / PI)
 	seen.append(rig.comfort.vignette_intensity)
-	return {"obs": seen}
+	return {"obs": seen, "comfort": _feel()}
 
 
 func get_action_space() -> Dictionary:
@@ -126,6 +128,18 @@ func action_of(said: Dictionary) -> Variant:
 			return "%s: expected a number from -1 to 1" % names[i]
 		action[ACTIONS[i]] = [float(value)]
 	return action
+
+
+## What the vignette will come of, and how long turn and teleport are not available, of their waits.
+func _feel() -> Array:
+	var felt: Vector3 = rig.comfort.felt_acceleration.rotated(Vector3.UP, -rig.rotation.y)
+	felt /= rig.comfort.acceleration_start
+	return [
+		felt.x,
+		felt.z,
+		maxf(_snap_tick - ticks, 0.0) / SNAP_TICKS,
+		maxf(_teleport_tick - ticks, 0.0) / TELEPORT_TICKS,
+	]
 
 
 ## How near obstacles are: 0 is out of reach, 1 is here.

@@ -348,12 +348,22 @@ func test_starts_and_potentials_of_the_menu() -> void:
 		pages[room.page] = true
 	check_equal(pages.size(), 3, "main, settings, audio: %s" % pages)
 	RLAddon.ParameterStore._fixed["leaf"] = float(MenuTree.leaves().find(["inventory", 0]))
-	room.begin()
+	var held: int = 0
+	for _time: int in 40:
+		room.begin()
+		held += 1 if room.held_slot == 0 else 0
+	check(held > 5 and held < 35, "the item is held at %d of 40 starts" % held)
 	room._show("inventory")
 	room.pointer = Vector2(MenuRoom.place_of(0).x, MenuRoom.place_of(0).y)
 	var before: float = room._potential_now()
 	room.held_slot = 0
 	check(room._potential_now() > before + 1.0, "taken: %s" % room._potential_now())
+	room._potential = room._potential_now()
+	room.agent.reward = 0.0
+	room.held_slot = -1
+	room.hit_slot = MenuTree.slot_of("inventory", MenuTree.Kind.BACK)
+	room._press()
+	check(room.agent.reward < -2.0, "let go and left in one tick: %s" % room.agent.reward)
 
 
 func test_wrong_and_dead_elements() -> void:

@@ -253,6 +253,14 @@ func test_the_course() -> void:
 	var arena: LocomotionArena = await _arena("course")
 	var controller: RigController = arena.controller
 	check_equal(controller.get_obs()["obs"].size(), 12, "numbers")
+	check_equal(controller.get_obs()["comfort"], [0.0, 0.0, 0.0, 0.0], "at rest")
+	arena.rig.comfort.felt_acceleration = Vector3(0.0, 0.0, 3.0).rotated(
+		Vector3.UP, arena.rig.rotation.y
+	)
+	check_near(controller.get_obs()["comfort"][1], 1.0, 0.001, "where the vignette begins")
+	controller.reward = 0.0
+	controller.note_event(&"vignette")
+	check_near(controller.reward, -0.5, 0.001, "a vignette")
 	check_equal(arena.limit_ticks, 5400, "60 s")
 	check(controller.is_success({"goal_reached": true}), "clean")
 	arena.rig.comfort.activations = 1
@@ -265,6 +273,7 @@ func test_the_course() -> void:
 	check_near(Vector2(arena.rig.position.x, arena.rig.position.z).length(), 3.0, 0.01, "teleport")
 	controller.set_action({"move_x": [0.0], "move_z": [0.0], "rotate": [1.0], "teleport": [1.0]})
 	check_near(rad_to_deg(arena.rig.rotation.y), -30.0, 0.01, "not again at once")
+	check_equal(controller.get_obs()["comfort"].slice(2), [1.0, 1.0], "waits")
 
 
 func test_tracking() -> void:

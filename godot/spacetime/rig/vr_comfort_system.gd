@@ -29,8 +29,9 @@ var vignette_intensity: float = 0.0
 ## How often the vignette came on since `clear`.
 var activations: int = 0
 var is_active: bool = false
+## Averaged, in the world's axes.
+var felt_acceleration: Vector3 = Vector3.ZERO
 
-var _acceleration: Vector3 = Vector3.ZERO
 var _turn_rate: float = 0.0
 
 @onready var _vignette: MeshInstance3D = get_node_or_null(^"../XROrigin3D/XRCamera3D/Vignette")
@@ -66,17 +67,17 @@ func clear() -> void:
 	vignette_intensity = 0.0
 	activations = 0
 	is_active = false
-	_acceleration = Vector3.ZERO
+	felt_acceleration = Vector3.ZERO
 	_turn_rate = 0.0
 
 
 ## Take in a tick of movement.
 func tick(acceleration: Vector3, turn_rate: float, delta: float) -> void:
 	var share: float = minf(delta / smoothing_sec, 1.0)
-	_acceleration += (acceleration - _acceleration) * share
+	felt_acceleration += (acceleration - felt_acceleration) * share
 	_turn_rate += (turn_rate - _turn_rate) * share
 	var target: float = maxf(
-		_excess(_acceleration.length(), acceleration_start, acceleration_full),
+		_excess(felt_acceleration.length(), acceleration_start, acceleration_full),
 		_excess(rad_to_deg(absf(_turn_rate)), turn_start_deg, turn_full_deg)
 	)
 	if not target and not vignette_intensity:

@@ -77,7 +77,7 @@ func begin() -> void:
 	dead_presses = 0
 	pointer_error_m = 0.0
 	_was_pressed = false
-	_show(_first_page())
+	_start_on_way()
 	_look()
 	_potential = _potential_now()
 
@@ -90,14 +90,13 @@ func tick(delta: float) -> void:
 	if held_slot >= 0 or agent.grip:
 		_drag()
 	var is_pressed: bool = agent.trigger and not _was_pressed
-	if is_pressed and ticks == now:
+	# A hand that drags does not press: else a page could be opened with what is held.
+	if is_pressed and ticks == now and held_slot < 0:
 		_press()
 	_was_pressed = agent.trigger
 	if ticks != now:
 		return
-	var potential: float = _potential_now()
-	agent.reward += potential - _potential
-	_potential = potential
+	_pay_potential()
 
 
 func steer_by_hand() -> void:
@@ -149,12 +148,17 @@ func next_slot() -> int:
 	return leaf[1]
 
 
-## The main page, or one on the way to the leaf.
-func _first_page() -> String:
-	if random.randf() >= parameter("start_on_way", 0.0):
-		return "main"
-	var way: Array[String] = MenuTree.path_to(leaves[goal][0])
-	return way[random.randi_range(0, way.size() - 1)]
+## Show the main page, or one on the way to the leaf; an item may be held already.
+func _start_on_way() -> void:
+	var share: float = parameter("start_on_way", 0.0)
+	if random.randf() >= share:
+		_show("main")
+		return
+	var leaf: Array = leaves[goal]
+	var way: Array[String] = MenuTree.path_to(leaf[0])
+	_show(way[random.randi_range(0, way.size() - 1)])
+	if page == leaf[0] and slots[leaf[1]].kind == MenuTree.Kind.ITEM and random.randf() < share:
+		held_slot = leaf[1]
 
 
 func _hand() -> Vector3:
@@ -201,6 +205,8 @@ func _press() -> void:
 		var leaf_page: String = leaves[goal][0]
 		var nearer: int = MenuTree.distance(page, leaf_page) - MenuTree.distance(next, leaf_page)
 		agent.reward += REWARDS["page"] * nearer
+		# What was let go in the same tick is no longer held.
+		_pay_potential()
 		_show(next)
 		_potential = _potential_now()
 	elif slot.kind in [MenuTree.Kind.BUTTON, MenuTree.Kind.TOGGLE]:
@@ -240,6 +246,12 @@ func _operate(slot: int, is_right_value: bool) -> void:
 	elif is_right_value:
 		agent.reward += REWARDS["done"]
 		end({"success": true})
+
+
+func _pay_potential() -> void:
+	var potential: float = _potential_now()
+	agent.reward += potential - _potential
+	_potential = potential
 
 
 ## Nearer to what is to be done next; of a slider also nearer to its value.

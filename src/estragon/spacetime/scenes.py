@@ -75,11 +75,13 @@ PRESETS: dict[SceneName, ScenePreset] = {
             # still costs nothing.
             "gamma": 0.999,
             "ent_coef": 0.0,
-            # Strong noise cancels out in the acceleration and presses buttons now and then: a
-            # policy that learned with it brings on the vignette, or stands still, without it.
-            "log_std_init": -2.0,
-            "log_std_final": -4.0,
+            # The policy must try its buttons, and in the end do without noise: with noise it would
+            # learn to press them by chance.
+            "log_std_init": 0.0,
+            "log_std_final": -3.0,
         },
+        # At -0.5, a second saved is worth a vignette now and then.
+        plan={"parameters": {"vignette_reward": -2.0}},
     ),
     "spacecraft_landing": ScenePreset(
         f"{FEATURES}spacecraft_landing.tscn",
@@ -116,17 +118,20 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "ui_interaction": ScenePreset(
         f"{FEATURES}ui_interaction.tscn",
-        600_000,
+        1_000_000,
         64,
         rollout=8192,
         policy_layers=(128, 128),
+        linear_lr_schedule=True,
         hyperparameters={
             "batch_size": 512,
-            "learning_rate": 7e-4,
+            "learning_rate": 1e-3,
             "n_epochs": 6,
             # The less a late press is worth, the surer the policy presses.
             "gamma": 0.97,
             "ent_coef": 0.0,
+            # In the end it presses and lets go without noise.
+            "log_std_final": -2.0,
         },
         # From the main page alone, pressing nothing is learned first.
         plan={"parameters": {"start_on_way": 0.7}},

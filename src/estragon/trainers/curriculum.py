@@ -64,6 +64,8 @@ class RunCurriculum:
     def metric(self, episodes: Episodes) -> dict[str, Any]:
         """What an iteration's metric says, with the means of the episodes' parameters."""
         means = {name: mean(values) for name, values in episodes.parameters.items()}
+        if len(self.plan.lessons) == 1:
+            return {"parameters": means}
         return {"lesson": self.lesson, "lesson_name": self.name, "parameters": means}
 
     def summary(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from tests.spacetime.proving import Trained, games_of, mean, share, started, tra
 SEEDS = (0, 1, 2)
 MINUTES = 15
 MAZES = "5 × 5 cells, discrete actions, 128 mazes"
-COURSE_STEPS = 600_000
+COURSE_STEPS = 500_000
 CURRICULUM_STEPS = 200_000
 STAGES = [
     CurriculumStage("beside", 3.0, 40_000),

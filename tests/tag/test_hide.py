@@ -17,7 +17,7 @@ HIDE = tick_rules(rules="hide")
 REST = HIDE.agent.size_m / 2 + HIDE.physics.skin_m
 HEAD_START = HIDE.head_start_ticks
 RUN = (1, 0, 1)
-LAYOUTS = ("house", "rooms")
+LAYOUTS = ("blocks", "house", "rooms")
 
 
 def facing_arenas(tick: int) -> Arenas:

@@ -259,10 +259,13 @@ func _potential_now() -> float:
 	var slot: int = next_slot()
 	var aim: Vector3 = place_of(slot)
 	var potential: float = 0.0
+	var per_metre: float = REWARDS["per_metre"]
 	if held_slot >= 0 and held_slot == slot and slots[slot].kind == MenuTree.Kind.SLIDER:
 		aim.x += (2.0 * goal_value - 1.0) * SLIDER_M
 		potential = REWARDS["held"]
 	elif held_slot >= 0 and page == leaves[goal][0] and held_slot == leaves[goal][1]:
-		# The belt is about a metre away: taking the item must still bring the task forward.
+		# The belt is about a metre away: taking the item must still bring the task forward, and
+		# most of the way is to carry it.
 		potential = 2.0 * REWARDS["held"]
-	return potential - REWARDS["per_metre"] * pointer.distance_to(Vector2(aim.x, aim.y))
+		per_metre *= 2.0
+	return potential - per_metre * pointer.distance_to(Vector2(aim.x, aim.y))

@@ -28,6 +28,7 @@ CHANGED: dict[str, Any] = {
     "gae_lambda": 0.8,
     "ent_coef": 0.1,
     "clip_range": 0.3,
+    "target_kl": 0.05,
     "vf_coef": 0.7,
     "max_grad_norm": 0.2,
 }

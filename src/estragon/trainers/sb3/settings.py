@@ -53,6 +53,8 @@ class Sb3Hyperparameters(BaseHyperparameters):
     """Entropy coefficient."""
     clip_range: Number = None
     """PPO's clipping range."""
+    target_kl: Number = None
+    """An update stops early when the KL divergence exceeds this by half; by default never."""
     vf_coef: Number = None
     """Weight of the value loss."""
     max_grad_norm: Number = None

@@ -358,12 +358,19 @@ func test_starts_and_potentials_of_the_menu() -> void:
 	var before: float = room._potential_now()
 	room.held_slot = 0
 	check(room._potential_now() > before + 0.1, "taken: %s" % room._potential_now())
-	room._potential = room._potential_now()
-	room.agent.reward = 0.0
 	room.held_slot = -1
-	room.hit_slot = MenuTree.slot_of("inventory", MenuTree.Kind.BACK)
-	room._press()
-	check(room.agent.reward < -1.0, "let go and left in one tick: %s" % room.agent.reward)
+	room._show("main")
+	room.tick(DELTA)
+	room.agent.reward = 0.0
+	var start: Vector2 = room._aim
+	for page: String in ["inventory", "main"]:
+		room._aim = Vector2(0.2, 0.1)
+		room.tick(DELTA)
+		room._show(page)
+		room.tick(DELTA)
+	room._aim = start
+	room.tick(DELTA)
+	check_near(room.agent.reward, 0.0, 0.001, "there and back")
 
 
 func test_wrong_and_dead_elements() -> void:

@@ -11,7 +11,7 @@ const SLIDER_M: float = 0.31
 const CLOSE_ENOUGH: float = 0.1
 const RAY_M: float = 5.0
 const REWARDS: Dictionary[String, float] = {
-	"page": 1.0,
+	"page": 2.0,
 	"done": 5.0,
 	"dead": -2.0,
 	"missed": -0.02,
@@ -96,7 +96,9 @@ func tick(delta: float) -> void:
 	_was_pressed = agent.trigger
 	if ticks != now:
 		return
-	_pay_potential()
+	var potential: float = _potential_now()
+	agent.reward += potential - _potential
+	_potential = potential
 
 
 func steer_by_hand() -> void:
@@ -201,14 +203,7 @@ func _press() -> void:
 		dead_presses += 1
 		agent.reward += REWARDS["dead"]
 	elif slot.kind in [MenuTree.Kind.PAGE, MenuTree.Kind.BACK]:
-		var next: String = MenuTree.PAGES[page][hit_slot][2]
-		var leaf_page: String = leaves[goal][0]
-		var nearer: int = MenuTree.distance(page, leaf_page) - MenuTree.distance(next, leaf_page)
-		agent.reward += REWARDS["page"] * nearer
-		# What was let go in the same tick is no longer held.
-		_pay_potential()
-		_show(next)
-		_potential = _potential_now()
+		_show(MenuTree.PAGES[page][hit_slot][2])
 	elif slot.kind in [MenuTree.Kind.BUTTON, MenuTree.Kind.TOGGLE]:
 		if slot.kind == MenuTree.Kind.TOGGLE:
 			slot.value = 0.0 if slot.value > 0.5 else 1.0
@@ -248,24 +243,19 @@ func _operate(slot: int, is_right_value: bool) -> void:
 		end({"success": true})
 
 
-func _pay_potential() -> void:
-	var potential: float = _potential_now()
-	agent.reward += potential - _potential
-	_potential = potential
-
-
-## Nearer to what is to be done next; of a slider also nearer to its value.
+## Fewer pages away, and nearer to what is to be done next; of a slider also nearer to its value. It
+## depends on the state alone, so that no way round pays.
 func _potential_now() -> float:
 	var slot: int = next_slot()
 	var aim: Vector3 = place_of(slot)
-	var potential: float = 0.0
+	var potential: float = -REWARDS["page"] * MenuTree.distance(page, leaves[goal][0])
 	var per_metre: float = REWARDS["per_metre"]
 	if held_slot >= 0 and held_slot == slot and slots[slot].kind == MenuTree.Kind.SLIDER:
 		aim.x += (2.0 * goal_value - 1.0) * SLIDER_M
-		potential = REWARDS["held"]
+		potential += REWARDS["held"]
 	elif held_slot >= 0 and page == leaves[goal][0] and held_slot == leaves[goal][1]:
 		# The belt is about a metre away: taking the item must still bring the task forward, and
 		# most of the way is to carry it.
-		potential = 2.0 * REWARDS["held"]
+		potential += 2.0 * REWARDS["held"]
 		per_metre *= 2.0
 	return potential - per_metre * pointer.distance_to(Vector2(aim.x, aim.y))

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_every_segment_of_a_fast_game_has_its_own_memory_and_slowest_step() -> None:
     """This process plays the game: it keeps 200 KB per step, and works longer in some steps."""
     meter = Meter(lambda: [os.getpid()])
-    kept = []  # mappings of their own: the allocator would hand out memory that this process has had
+    kept = []  # mappings, because the allocator would hand out memory of before
     for step in range(10 * SEGMENTS):
         kept.append(mmap.mmap(-1, 200_000))
         kept[-1].write(b"x" * 200_000)

@@ -112,11 +112,13 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "physics_stress": ScenePreset(
         f"{FEATURES}physics_stress.tscn",
-        20_000,
-        2,
+        60_000,
+        4,
         task="stress",
-        rollout=512,
-        hyperparameters={"learning_rate": 1e-3},
+        rollout=1024,
+        linear_lr_schedule=True,
+        # Noise hides that throwing always the same way empties the tray.
+        hyperparameters={"learning_rate": 2e-3, "ent_coef": 0.0, "log_std_final": -2.0},
     ),
     "ui_interaction": ScenePreset(
         f"{FEATURES}ui_interaction.tscn",

@@ -15,7 +15,7 @@ const REWARDS: Dictionary[String, float] = {
 	"done": 5.0,
 	"dead": -2.0,
 	"missed": -0.02,
-	"wrong": -1.0,
+	"wrong": -2.0,
 	"per_metre": 1.0,
 	"held": 1.0,
 }

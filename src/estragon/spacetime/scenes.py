@@ -122,7 +122,7 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "ui_interaction": ScenePreset(
         f"{FEATURES}ui_interaction.tscn",
-        1_000_000,
+        1_500_000,
         64,
         rollout=8192,
         policy_layers=(128, 128),
@@ -130,7 +130,7 @@ PRESETS: dict[SceneName, ScenePreset] = {
         hyperparameters={
             "batch_size": 512,
             "learning_rate": 1e-3,
-            "n_epochs": 6,
+            "n_epochs": 10,
             # The less a late press is worth, the surer the policy presses.
             "gamma": 0.97,
             "ent_coef": 0.0,

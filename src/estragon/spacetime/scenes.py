@@ -112,7 +112,7 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "physics_stress": ScenePreset(
         f"{FEATURES}physics_stress.tscn",
-        60_000,
+        25_000,
         4,
         task="stress",
         rollout=1024,

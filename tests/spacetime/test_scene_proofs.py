@@ -95,7 +95,7 @@ def test_menu(record_result: Recorder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "figure"), [("voxel_stress", "faces_generated"), ("physics_stress", "awake_mean")]
+    ("preset", "figure"), [("voxel_stress", "holes"), ("physics_stress", "awake_mean")]
 )
 def test_stress(preset: SceneName, figure: str, record_result: Recorder, tmp_path: Path) -> None:
     from estragon.trainers.sb3.evaluating import opened

@@ -47,6 +47,9 @@ class Trace:
 def record(settings: Sb3Settings, env: VecEnv, act: Act, episodes: int, figure: str) -> Trace:
     """Play episodes of one agent, each with a seed of its own; the one with the highest figure.
 
+    That one is played once more in a game of its own, as every replay will be: what hundreds of
+    bodies do also depends on the episodes before.
+
     Args:
         settings: of the games.
         env: the games, with one agent.
@@ -61,7 +64,8 @@ def record(settings: Sb3Settings, env: VecEnv, act: Act, episodes: int, figure: 
         if figure not in found[-1].figures | {REWARD: 0.0}:
             known = ", ".join([REWARD, *found[-1].figures])
             raise UserError(f"the game's info has no number '{figure}'; use one of {known}")
-    return max(found, key=lambda trace: (trace.figures | {REWARD: trace.reward})[figure])
+    best = max(found, key=lambda trace: (trace.figures | {REWARD: trace.reward})[figure])
+    return replay(best, settings)
 
 
 def replay(trace: Trace, settings: Sb3Settings) -> Trace:

@@ -93,6 +93,12 @@ def test_both_forms_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert nested.model == {"fcnet_hiddens": [16], "vf_share_layers": True}
 
 
+def test_arguments_of_the_game_come_from_the_file_and_the_command_line(folder: Path) -> None:
+    (folder / "c.yaml").write_text("env_config: {arguments: {map: small, speed: 2}}")
+    given = RllibSettings(config_file=Path("c.yaml"), env_path="x", arguments={"speed": 3})
+    assert plan_of(given).game["arguments"] == {"map": "small", "speed": 3}
+
+
 def test_the_file_of_the_page(folder: Path) -> None:
     page = (ROOT / "docs" / "rllib.md").read_text()
     (folder / "c.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0])

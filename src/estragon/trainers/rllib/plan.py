@@ -208,7 +208,10 @@ def launch_of(game: Mapping[str, Any]) -> Launch:
 
 
 def _game(options: RllibSettings, file: FileConfig) -> dict[str, Any]:
-    """The file's options, over them the command line's except timeouts, which have defaults."""
+    """The file's options, over them the command line's except timeouts, which have defaults.
+
+    The game's own arguments may come from both.
+    """
     known = options.game_options() | {"seed": options.seed}
     given = {
         key: value
@@ -216,6 +219,7 @@ def _game(options: RllibSettings, file: FileConfig) -> dict[str, Any]:
         if value is not None and value is not False and not key.endswith("timeout_sec")
     }
     game = known | file.game | given
+    game["arguments"] = (file.game.get("arguments") or {}) | (known.get("arguments") or {})
     if (path := game.get("env_path")) and path != "debug":
         # Env runners have another current directory.
         game["env_path"] = str(Path(path).expanduser().absolute())

@@ -203,7 +203,8 @@ def test_memory_stays_flat(preset: SceneName, record_result: Recorder) -> None:
         actions = client.request("GET", "/rl/info")["action_space"]
         random = np.random.default_rng(0)
         client.request("POST", "/rl/reset", {"seed": 1})
-        sizes, start = [], time.monotonic()
+        sizes: list[float] = []
+        start = time.monotonic()
         while (now := time.monotonic() - start) < 60 * minutes:
             # As fast as a person would play: the scenes share two cores.
             time.sleep(max(len(sizes) * ROUND / STEPS_PER_SECOND - now, 0.0))

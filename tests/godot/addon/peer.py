@@ -223,10 +223,13 @@ def copy_game(game: str, project: Path, addon: Path = ADDON) -> Path:
     return project
 
 
-def staged(game: str) -> Path:
-    """One of the test games with the addon in it, imported; once, whoever else asks for it."""
+def staged(game: str, name: str = "") -> Path:
+    """One of the test games with the addon in it, imported; once, whoever else asks for it.
+
+    A test that writes into it needs a name of its own: asking for it removes such files.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        return kept_project(game, copy_game(game, Path(folder) / game))
+        return kept_project(name or game, copy_game(game, Path(folder) / game))
 
 
 @contextlib.contextmanager

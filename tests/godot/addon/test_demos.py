@@ -4,7 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from estragon.godot.process import GodotProcess
+from tests.godot.addon.peer import staged
+
+
+@pytest.fixture(scope="module")
+def counter(godot: Path) -> Path:
+    return staged("counter", "counter with demos")
 
 
 def record(project: Path, folder: Path, *arguments: str) -> dict[str, Any]:

@@ -130,7 +130,7 @@ func action_of(said: Dictionary) -> Variant:
 	return action
 
 
-## What the vignette will come of, and how long turn and teleport are not available, of their waits.
+## What brings on the vignette, and the share that is left of the waits for turn and teleport.
 func _feel() -> Array:
 	var felt: Vector3 = rig.comfort.felt_acceleration.rotated(Vector3.UP, -rig.rotation.y)
 	felt /= rig.comfort.acceleration_start

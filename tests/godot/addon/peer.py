@@ -224,7 +224,7 @@ def copy_game(game: str, project: Path, addon: Path = ADDON) -> Path:
 
 
 def staged(game: str, name: str = "") -> Path:
-    """One of the test games with the addon in it, imported; once, whoever else asks for it.
+    """One of the test games with the addon in it, imported once for all tests.
 
     A test that writes into it needs a name of its own: asking for it removes such files.
     """

@@ -25,7 +25,8 @@ const SNAP_DEG: float = 30.0
 const SNAP_TICKS: int = 24
 const TELEPORT_M: float = 3.0
 const TELEPORT_TICKS: int = 90
-const THRESHOLD: float = 0.5
+## Beyond this, the turning stick turns and the trigger teleports.
+const PRESSED_FROM: float = 0.5
 ## Forward, left, right, as seen from the rig.
 const RAYS: Array[Vector3] = [
 	Vector3(0.0, 0.0, -2.0), Vector3(-1.5, 0.0, -1.5), Vector3(1.5, 0.0, -1.5)
@@ -39,6 +40,7 @@ var rotate_stick: float = 0.0
 var teleport: float = 0.0
 
 var _vignette_reward: float = VIGNETTE_REWARD
+var _pressed_from: float = PRESSED_FROM
 var _snap_tick: int = 0
 var _teleport_tick: int = 0
 var _rays: Array[PhysicsRayQueryParameters3D] = []
@@ -58,6 +60,7 @@ func begin() -> void:
 	_snap_tick = 0
 	_teleport_tick = 0
 	_vignette_reward = RLParameters.number("vignette_reward", VIGNETTE_REWARD, self)
+	_pressed_from = RLParameters.number("pressed_from", PRESSED_FROM, self)
 
 
 func after_tick(_progress_m: float, gained_m: float) -> void:
@@ -107,12 +110,12 @@ func set_action(action: Variant) -> void:
 	rotate_stick = clampf(action["rotate"][0], -1.0, 1.0)
 	teleport = clampf(action["teleport"][0], 0.0, 1.0)
 	rig.stick = Vector2(move_x, move_z).limit_length()
-	if absf(rotate_stick) <= THRESHOLD:
+	if absf(rotate_stick) <= _pressed_from:
 		_snap_tick = 0
 	elif ticks >= _snap_tick:
 		_snap_tick = ticks + SNAP_TICKS
 		rig.snap_turn(-signf(rotate_stick) * deg_to_rad(SNAP_DEG))
-	if teleport > THRESHOLD and ticks >= _teleport_tick:
+	if teleport > _pressed_from and ticks >= _teleport_tick:
 		_teleport_tick = ticks + TELEPORT_TICKS
 		rig.teleport(TELEPORT_M)
 

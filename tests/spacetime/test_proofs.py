@@ -131,9 +131,9 @@ def test_the_course(seed: int, record_result: Recorder) -> None:
     assert success >= 0.7
 
 
-def steps_needed(name: str, rewards: dict[str, float], every: int) -> dict[str, list[int | None]]:
-    """Steps until 80% of 64 held-out goals of the full range are reached, by seed."""
-    needed: dict[str, list[int | None]] = {"with": [], "without": []}
+def steps_needed(name: str, rewards: dict[str, float], every: int) -> dict[str, list[Trained]]:
+    """Trainings that stop when 80% of 64 held-out goals of the full range are reached, by seed."""
+    runs: dict[str, list[Trained]] = {"with": [], "without": []}
     for seed in SEEDS:
         plain = usual(seed, total_timesteps=CURRICULUM_STEPS, eval_freq=every, eval_episodes=64)
         plain.training.stop_at_success = 0.8
@@ -141,16 +141,19 @@ def steps_needed(name: str, rewards: dict[str, float], every: int) -> dict[str, 
         staged = RLConfig.from_dict(plain.to_dict())
         staged.training.use_curriculum = True
         staged.training.curriculum_stages = STAGES
-        needed["with"].append(train(f"staged-{name}-{seed}", staged).reached(0.8))
-        needed["without"].append(train(f"plain-{name}-{seed}", plain).reached(0.8))
-    return needed
+        runs["with"].append(train(f"staged-{name}-{seed}", staged))
+        runs["without"].append(train(f"plain-{name}-{seed}", plain))
+    return runs
 
 
-def told_steps(needed: dict[str, list[int | None]]) -> str:
+def told_steps(runs: dict[str, list[Trained]]) -> str:
     return "; ".join(
         f"{name} a curriculum "
-        + ", ".join(f"{each:,}" if each else f"not in {CURRICULUM_STEPS:,}" for each in found)
-        for name, found in needed.items()
+        + ", ".join(
+            f"{needed:,}" if (needed := each.reached(0.8)) else f"not in {each.steps:,}"
+            for each in found
+        )
+        for name, found in runs.items()
     )
 
 
@@ -158,7 +161,8 @@ def test_a_curriculum_needs_fewer_steps(record_result: Recorder) -> None:
     """Rewards for the goal alone: a beginner hardly ever finds one that is 10 m away."""
     needed = steps_needed("goal", dict.fromkeys(ON_THE_WAY, 0.0), 20_000)
     counts = {
-        name: sum(each or CURRICULUM_STEPS for each in found) for name, found in needed.items()
+        name: sum(each.reached(0.8) or each.steps for each in found)
+        for name, found in needed.items()
     }
     fewer = counts["with"] < counts["without"]
     record_result(

@@ -1,0 +1,450 @@
+"""`estragon judge hunt`: games played side by side until they break; every bug becomes a trace."""
+
+import dataclasses
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from estragon.envs.launch import Launch
+from estragon.godot.process import GodotError
+from estragon.judge import provenance
+from estragon.judge.hunt.archive import CellArchive, Rollout
+from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit, Explorer, PolicyExplorer
+from estragon.judge.hunt.game import STEP_TIMEOUT_SEC, HuntedGame, Snapshot
+from estragon.judge.hunt.oracles import Finding, Usual, UserOracles, Warmup, Watcher
+from estragon.judge.hunt.shorten import Shortener, cut
+from estragon.judge.hunt.traces import FORMAT, Trace, action_names, declared_bounds
+from estragon.judge.hunt.words import to_markdown
+from estragon.support.errors import UserError
+from estragon.support.files import read_json, write_json, write_whole
+from estragon.support.interrupts import StopRequest
+from estragon.support.progress import Progress
+
+WARMUP_STEPS, WARMUP_ROLLOUTS = 3000, 8
+WARMUP_LENGTH = 400
+WARMUP_SHARE, WARMUP_SEC = 0.25, 60.0
+PROCESS_STEPS = 12_000
+"""A process is replaced after so many steps, so that what it has played stays short enough."""
+SAVE_SEC = 20.0
+TRIES = 3
+"""How often a finding may fail to replay before it is left alone."""
+BY_PLACE = ("stuck", "overlap", "out of bounds", "endless fall", "speed")
+"""Oracles whose findings at another place may be other bugs."""
+MOST_PLACES = 4
+STATE = "hunt.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class HuntSettings:
+    """What to hunt, and how."""
+
+    game: Path
+    scene: str | None
+    output: Path
+    minutes: float
+    games: int
+    seed: int
+    explorers: tuple[str, ...]
+    model: Path | None
+    arguments: dict[str, str]
+    action_repeat: int | None
+    user: UserOracles
+    hang_sec: float = STEP_TIMEOUT_SEC
+
+
+class Bug(msgspec.Struct):
+    """A bug in the result; details are in its trace."""
+
+    oracle: str
+    key: str
+    text: str
+    place: list[float]
+    trace: str
+    """File name, relative to the output folder."""
+    first_seen: str
+    found_sec: float
+    explorer: str
+    length: int
+    first_length: int
+
+
+class HuntState(msgspec.Struct):
+    """What a hunt has found so far, as written to the output folder."""
+
+    game: str
+    scene: str | None
+    digest: str
+    played_sec: float = 0.0
+    steps: int = 0
+    cells: int = 0
+    returns: int = 0
+    returned: int = 0
+    """How often Go-Explore returned to a cell, and how often it really was that cell."""
+    unconfirmed: dict[str, int] = {}
+    """Findings that did not show again in a replay, by signature."""
+    explorers: dict[str, dict[str, float]] = {}
+    bugs: list[Bug] = []
+    usual: Usual = msgspec.field(default_factory=Usual)
+    level: float = 1.0
+    """The size of the level."""
+
+    @property
+    def determinism(self) -> str:
+        """What is known about it, in words."""
+        if not self.returns:
+            return "not tested"
+        share = self.returned / self.returns
+        warning = "" if share > 0.9 else "; the game is not deterministic: traces may fail"
+        return f"{self.returned} of {self.returns} returns led to the same cell{warning}"
+
+
+class Hunt:
+    """All games of a hunt, and what they share; `lock` guards it."""
+
+    def __init__(self, settings: HuntSettings, progress: Progress, stop: StopRequest) -> None:
+        self.settings, self.progress, self.stop = settings, progress, stop
+        self.lock = threading.Lock()
+        self.archive = CellArchive(1.0, [])
+        names = [*settings.explorers, *(["policy"] if settings.model else [])]
+        self.bandit = Bandit(names)
+        self._handled: set[tuple[object, ...]] = set()
+        self._start = self._saved_at = time.monotonic()
+        digest = provenance.build_of(settings.game).digest
+        self.state = HuntState(settings.game.absolute().name, settings.scene, digest)
+        self._load()
+
+    @property
+    def seconds(self) -> float:
+        """Played in this run."""
+        return time.monotonic() - self._start
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up, or a stop was requested."""
+        return self.stop.made or self.seconds > 60.0 * self.settings.minutes
+
+    def run(self) -> HuntState:
+        """Warm up, hunt, save."""
+        early: list[tuple[Finding, list[Rollout]]] = []
+        played = self.state.played_sec
+        with self._open() as game:
+            if not self.state.usual.steps:
+                early = self._warm_up(game)
+            self._make_archive(game)
+            for finding, rollouts in early:
+                self.handle(game, finding, rollouts, "warm-up")
+        workers = [_Worker(self, number) for number in range(self.settings.games)]
+        for worker in workers:
+            worker.start()
+        while any(worker.is_alive() for worker in workers):
+            time.sleep(0.2)
+            self._report()
+            with self.lock:
+                self.state.played_sec = played + self.seconds
+                if time.monotonic() - self._saved_at > SAVE_SEC:
+                    self._save()
+        for worker in workers:
+            if worker.error is not None:
+                raise worker.error
+        with self.lock:
+            self._save()
+        return self.state
+
+    def _open(self) -> HuntedGame:
+        settings = self.settings
+        launch = Launch(
+            env_path=settings.game,
+            scene=settings.scene,
+            seed=settings.seed,
+            action_repeat=settings.action_repeat,
+            arguments=settings.arguments,
+            step_timeout_sec=settings.hang_sec,
+        )
+        return HuntedGame(launch, settings.user.watched)
+
+    def _warm_up(self, game: HuntedGame) -> list[tuple[Finding, list[Rollout]]]:
+        """Learn what is usual; what is certainly wrong is handled later."""
+        settings, warmup = self.settings, Warmup()
+        random = np.random.default_rng(settings.seed)
+        limit = min(WARMUP_SEC, 60.0 * settings.minutes * WARMUP_SHARE)
+        found: dict[str, tuple[Finding, list[Rollout]]] = {}
+        rollouts: list[Rollout] = []
+        sampler = ActionSampler(game.table)
+        explorers = [kind(sampler, random) for kind in list(EXPLORERS.values())[:3]]
+        watcher = self._watcher(game)
+        while not self.is_over and (self.seconds < limit or len(rollouts) < 2):
+            explorer = explorers[len(rollouts) % 3]
+            explorer.start(self.archive)
+            rollout = Rollout(len(rollouts), [])
+            rollouts.append(rollout)
+            watcher.begin()
+            shots = [game.reset(rollout.seed)]
+            while True:
+                action = None if len(shots) == 1 else np.array(rollout.actions[-1], np.float32)
+                for finding in watcher.watch(shots[-1], action):
+                    found.setdefault(finding.signature, (finding, [_copy(each) for each in rollouts]))
+                is_late = self.seconds > limit and len(shots) > 60
+                if shots[-1].lost or len(shots) > WARMUP_LENGTH or is_late or self.is_over:
+                    break
+                action = explorer.act((), shots[-1].obs, self.archive)
+                rollout.actions.append([float(value) for value in action])
+                shots.append(game.step(action))
+            self.progress.update(self.seconds, limit, " s of warm-up")
+            lost = shots[-1].lost
+            warmup.learn([each for each in shots if not each.lost])
+            if lost:
+                game.restart()
+                watcher, rollouts = self._watcher(game), rollouts[:0]
+                found = {key: each for key, each in found.items()}
+            enough = warmup.usual.steps >= WARMUP_STEPS and len(rollouts) >= WARMUP_ROLLOUTS
+            if enough:
+                break
+        self.state.usual = warmup.finish()
+        self.state.steps += warmup.usual.steps
+        return list(found.values())
+
+    def _make_archive(self, game: HuntedGame) -> None:
+        usual = self.state.usual
+        shot = game.reset(0)
+        corners = [shot.scene.bounds] if shot.scene.bounds else []
+        corners += [[usual.low, usual.high]] if usual.low else []
+        if corners:
+            low = np.min([each[0] for each in corners], axis=0)
+            high = np.max([each[1] for each in corners], axis=0)
+            self.state.level = max(float((high - low).max()), 1e-3)
+        archive = CellArchive(self.state.level, usual.obs)
+        file = self.settings.output / "archive.json"
+        if file.is_file():
+            archive.load(read_json(file, dict[str, Any]))
+        self.archive = archive
+
+    def _watcher(self, game: HuntedGame) -> Watcher:
+        return Watcher(self.state.usual, self.settings.user, declared_bounds(game.table))
+
+    def is_new(self, finding: Finding) -> bool:
+        """Whether nobody has handled such a finding; then the caller must."""
+        key: tuple[object, ...] = (finding.signature,)
+        if finding.oracle in BY_PLACE and finding.place:
+            key += tuple(round(2.0 * value / self.state.level) for value in finding.place)
+        with self.lock:
+            same = sum(each[0] == finding.signature for each in self._handled)
+            failed = self.state.unconfirmed.get(finding.signature, 0)
+            if key in self._handled or same >= MOST_PLACES or failed >= TRIES:
+                return False
+            self._handled.add(key)
+            return True
+
+    def handle(
+        self, game: HuntedGame, finding: Finding, rollouts: list[Rollout], explorer: str
+    ) -> bool:
+        """Confirm a finding by a replay in a new process, shorten it, write its trace."""
+        found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
+        budget = float(np.clip(1.8 * settings.minutes, 4.0, 40.0))
+        shortener = Shortener(game, finding, usual, settings.user, budget)
+        first_length = len(rollouts[-1].actions)
+        for tried in ([rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]):
+            outcome = shortener.reproduce(tried)
+            if outcome.finding is not None:
+                break
+        else:
+            with self.lock:
+                count = self.state.unconfirmed.get(finding.signature, 0)
+                self.state.unconfirmed[finding.signature] = count + 1
+                self._handled = {each for each in self._handled if each[0] != finding.signature}
+            return False
+        kept = shortener.shorten(cut(tried, outcome))
+        outcome = shortener.reproduce(kept)
+        if outcome.finding is None:
+            return False
+        first_length = max(first_length, sum(len(each.actions) for each in kept))
+        last = game.reset(0)
+        repeat = max(1, settings.action_repeat or 0)
+        trace = Trace(
+            format=FORMAT,
+            game=self.state.game,
+            digest=self.state.digest,
+            scene=settings.scene,
+            arguments=dict(settings.arguments),
+            seed=settings.seed,
+            action_repeat=settings.action_repeat,
+            columns=action_names(game.table),
+            before=kept[:-1],
+            rollout=kept[-1],
+            finding=outcome.finding,
+            usual=usual,
+            log_patterns=list(settings.user.log_patterns),
+            expects=list(settings.user.expects),
+            first_length=first_length,
+            explorer=explorer,
+            found_sec=round(found_sec, 1),
+            first_seen=provenance.now(),
+            start=outcome.places[0] if outcome.places else [],
+            places=outcome.places,
+            clicks=outcome.clicks,
+            step_sec=repeat / last.scene.ticks_per_sec if settings.action_repeat else 0.0,
+        )
+        self._add(trace)
+        return True
+
+    def _add(self, trace: Trace) -> None:
+        with self.lock:
+            number = len(self.state.bugs) + 1
+            name = f"bug{number:02}_{trace.finding.oracle.replace(' ', '_')}"
+            folder = self.settings.output / "traces"
+            trace.write(folder / f"{name}.json")
+            write_whole(folder / f"{name}.md", to_markdown(trace, f"{name}.json").encode())
+            self.state.bugs.append(
+                Bug(
+                    oracle=trace.finding.oracle,
+                    key=trace.finding.key,
+                    text=trace.finding.text,
+                    place=trace.finding.place,
+                    trace=f"traces/{name}.json",
+                    first_seen=trace.first_seen,
+                    found_sec=trace.found_sec,
+                    explorer=trace.explorer,
+                    length=trace.length,
+                    first_length=trace.first_length,
+                )
+            )
+            self._save()
+        self.progress.say(f"found {trace.finding.signature}, {trace.length} actions: {name}.json")
+
+    def _report(self) -> None:
+        state, seconds = self.state, self.seconds
+        rate = len(self.archive.cells) / max(seconds, 1e-3)
+        text = f" s, {state.steps} steps, {len(self.archive.cells)} cells ({rate:.0f}/s), "
+        self.progress.update(
+            min(seconds, 60.0 * self.settings.minutes),
+            60.0 * self.settings.minutes,
+            f"{text}{len(state.bugs)} bugs",
+        )
+
+    def _save(self) -> None:
+        """Write everything; the caller has the lock."""
+        self._saved_at = time.monotonic()
+        state = self.state
+        state.cells = len(self.archive.cells)
+        self.archive.curve.append((round(state.played_sec, 1), state.cells))
+        state.explorers = {
+            name: {
+                "sec": round(self.bandit.time_sec[name], 1),
+                "cells": self.bandit.gain[name],
+                "bugs": self.bandit.bugs[name],
+            }
+            for name in self.bandit.gain
+        }
+        write_json(self.settings.output / "archive.json", self.archive.plain())
+        write_json(self.settings.output / STATE, msgspec.to_builtins(state))
+
+    def _load(self) -> None:
+        file = self.settings.output / STATE
+        if not file.is_file():
+            return
+        state = read_json(file, HuntState)
+        if state.digest != self.state.digest or state.scene != self.state.scene:
+            raise UserError(
+                f"{self.settings.output} has the hunt of another build or scene; use another "
+                "--output, or delete the folder"
+            )
+        self.state = state
+        self._handled = {(f"{bug.oracle}: {bug.key}",) for bug in state.bugs}
+        for name, numbers in state.explorers.items():
+            if name in self.bandit.gain:
+                self.bandit.gain[name], self.bandit.bugs[name] = numbers["cells"], int(numbers["bugs"])
+
+
+class _Worker(threading.Thread):
+    """One game process, played until the hunt is over."""
+
+    def __init__(self, hunt: Hunt, number: int) -> None:
+        super().__init__(daemon=True)
+        self.error: Exception | None = None
+        self._hunt, self._number = hunt, number
+        self._random = np.random.default_rng([hunt.settings.seed, number, int(hunt.state.steps)])
+        self._history: list[Rollout] = []
+
+    def run(self) -> None:
+        """Play; an error is kept for the main thread."""
+        try:
+            with self._hunt._open() as game:
+                self._prepare(game)
+                while not self._hunt.is_over:
+                    self._play(game)
+        except (UserError, OSError) as error:
+            self.error = error
+
+    def _prepare(self, game: HuntedGame) -> None:
+        hunt, sampler = self._hunt, ActionSampler(game.table)
+        self._explorers: dict[str, Explorer] = {
+            name: EXPLORERS[name](sampler, self._random) for name in hunt.settings.explorers
+        }
+        if hunt.settings.model is not None:
+            self._explorers["policy"] = PolicyExplorer(sampler, self._random, hunt.settings.model)
+        self._renew(game, restart=False)
+
+    def _renew(self, game: HuntedGame, *, restart: bool = True) -> None:
+        if restart:
+            game.restart()
+        self._history = []
+        self._watcher = self._hunt._watcher(game)
+
+    def _play(self, game: HuntedGame) -> None:
+        """One rollout of the explorer whose turn it is."""
+        hunt, began = self._hunt, time.monotonic()
+        with hunt.lock:
+            name = hunt.bandit.choose(self._random)
+            start = self._explorers[name].start(hunt.archive)
+        rollout = Rollout(start.seed, [])
+        self._history.append(rollout)
+        self._watcher.begin()
+        shot = game.reset(rollout.seed)
+        findings, new_cells = self._watcher.watch(shot, None), 0
+        length = len(start.prefix) + self._length()
+        while not findings and not shot.lost and len(rollout.actions) < length and not hunt.is_over:
+            step = len(rollout.actions)
+            with hunt.lock:
+                key = hunt.archive.key_of(shot)
+                new_cells += hunt.archive.visit(key, shot, rollout, step)
+                if step == len(start.prefix) and start.cell is not None:
+                    hunt.state.returns += 1
+                    hunt.state.returned += key == start.cell
+            if step < len(start.prefix):
+                action = np.array(start.prefix[step], np.float32)
+            else:
+                action = self._explorers[name].act(key, shot.obs, hunt.archive)
+            rollout.actions.append([float(value) for value in action])
+            shot = game.step(action)
+            findings = [
+                each for each in self._watcher.watch(shot, action) if hunt.is_new(each)
+            ]
+        bugs = 0
+        for finding in findings:
+            played = [_copy(each) for each in self._history]
+            try:
+                bugs += hunt.handle(game, finding, played, name)
+            except GodotError:
+                game.restart()
+        is_old = sum(len(each.actions) for each in self._history) > PROCESS_STEPS
+        if findings or shot.lost or is_old:
+            self._renew(game)
+        with hunt.lock:
+            hunt.state.steps += len(rollout.actions)
+            hunt.bandit.reward(name, new_cells, bugs, time.monotonic() - began)
+
+    def _length(self) -> int:
+        """Steps of a rollout: about an episode, now and then longer than any should last."""
+        usual = self._hunt.state.usual.longest_episode or 200
+        if self._random.random() < 0.15:
+            return min(int(1.7 * usual) + 60, 3000)
+        return int(np.clip(self._random.uniform(0.3, 1.1) * usual, 60, 600))
+
+
+def _copy(rollout: Rollout) -> Rollout:
+    return Rollout(rollout.seed, list(rollout.actions))
+
+

@@ -49,8 +49,8 @@ class JudgeHuntCommand:
     properties, such as "{Main/Player:position:y} > -5"."""
     warnings: bool = False
     """Warnings of the game's scripts are bugs, too."""
-    action_repeat: int = 8
-    """Physics ticks per action."""
+    action_repeat: Annotated[int | None, optional("TICKS")] = None
+    """Physics ticks per action; by default the setting of the game's Sync node, or 8."""
     argument: tuple[str, ...] = ()
     """Further arguments of the game, each KEY=VALUE."""
     seed: int = 1

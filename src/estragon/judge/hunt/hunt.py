@@ -1,6 +1,7 @@
 """`estragon judge hunt`: games played side by side until they break; every bug becomes a trace."""
 
 import dataclasses
+import itertools
 import threading
 import time
 from pathlib import Path
@@ -32,9 +33,11 @@ PROCESS_STEPS = 12_000
 SAVE_SEC = 20.0
 TRIES = 3
 """How often a finding may fail to replay before it is left alone."""
-BY_PLACE = ("stuck", "overlap", "out of bounds", "endless fall", "speed")
+BY_PLACE = ("stuck", "overlap", "out of bounds", "endless fall", "speed", "crash", "hang")
 """Oracles whose findings at another place may be other bugs."""
 MOST_PLACES = 4
+SHORTER = 0.6
+"""A bug is handled again if it was seen after so much fewer actions."""
 STATE = "hunt.json"
 
 
@@ -111,7 +114,8 @@ class Hunt:
         self.archive = CellArchive(1.0, [])
         names = [*settings.explorers, *(["policy"] if settings.model else [])]
         self.bandit = Bandit(names)
-        self._handled: set[tuple[object, ...]] = set()
+        self._lengths: dict[tuple[object, ...], int] = {}
+        """Of what was handled, or is being handled: signature, and place where that matters."""
         self._start = self._saved_at = time.monotonic()
         digest = provenance.build_of(settings.game).digest
         self.state = HuntState(settings.game.absolute().name, settings.scene, digest)
@@ -136,7 +140,8 @@ class Hunt:
                 early = self._warm_up(game)
             self._make_archive(game)
             for finding, rollouts in early:
-                self.handle(game, finding, rollouts, "warm-up")
+                if self.takes(finding, rollouts):
+                    self.handle(game, finding, rollouts, "warm-up")
         workers = [_Worker(self, number) for number in range(self.settings.games)]
         for worker in workers:
             worker.start()
@@ -176,10 +181,13 @@ class Hunt:
         sampler = ActionSampler(game.table)
         explorers = [kind(sampler, random) for kind in list(EXPLORERS.values())[:3]]
         watcher = self._watcher(game)
-        while not self.is_over and (self.seconds < limit or len(rollouts) < 2):
-            explorer = explorers[len(rollouts) % 3]
+        for number in itertools.count():
+            is_enough = warmup.usual.steps >= WARMUP_STEPS and number >= WARMUP_ROLLOUTS
+            if self.is_over or is_enough or (self.seconds > limit and number >= 2):
+                break
+            explorer = explorers[number % 3]
             explorer.start(self.archive)
-            rollout = Rollout(len(rollouts), [])
+            rollout = Rollout(number, [])
             rollouts.append(rollout)
             watcher.begin()
             shots = [game.reset(rollout.seed)]
@@ -198,11 +206,7 @@ class Hunt:
             warmup.learn([each for each in shots if not each.lost])
             if lost:
                 game.restart()
-                watcher, rollouts = self._watcher(game), rollouts[:0]
-                found = {key: each for key, each in found.items()}
-            enough = warmup.usual.steps >= WARMUP_STEPS and len(rollouts) >= WARMUP_ROLLOUTS
-            if enough:
-                break
+                watcher, rollouts = self._watcher(game), []
         self.state.usual = warmup.finish()
         self.state.steps += warmup.usual.steps
         return list(found.values())
@@ -225,17 +229,20 @@ class Hunt:
     def _watcher(self, game: HuntedGame) -> Watcher:
         return Watcher(self.state.usual, self.settings.user, declared_bounds(game.table))
 
-    def is_new(self, finding: Finding) -> bool:
-        """Whether nobody has handled such a finding; then the caller must."""
+    def takes(self, finding: Finding, rollouts: list[Rollout]) -> bool:
+        """Whether the caller must handle a finding: it is new, or a known one much shorter."""
         key: tuple[object, ...] = (finding.signature,)
         if finding.oracle in BY_PLACE and finding.place:
             key += tuple(round(2.0 * value / self.state.level) for value in finding.place)
         with self.lock:
-            same = sum(each[0] == finding.signature for each in self._handled)
+            same = [each for each in self._lengths if each[0] == finding.signature]
             failed = self.state.unconfirmed.get(finding.signature, 0)
-            if key in self._handled or same >= MOST_PLACES or failed >= TRIES:
+            if failed >= TRIES or (key not in self._lengths and len(same) >= MOST_PLACES):
                 return False
-            self._handled.add(key)
+            length = len(rollouts[-1].actions)
+            if key in self._lengths and length > SHORTER * self._lengths[key]:
+                return False
+            self._lengths[key] = length
             return True
 
     def handle(
@@ -245,7 +252,6 @@ class Hunt:
         found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
         budget = float(np.clip(1.8 * settings.minutes, 4.0, 40.0))
         shortener = Shortener(game, finding, usual, settings.user, budget)
-        first_length = len(rollouts[-1].actions)
         for tried in ([rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]):
             outcome = shortener.reproduce(tried)
             if outcome.finding is not None:
@@ -254,15 +260,13 @@ class Hunt:
             with self.lock:
                 count = self.state.unconfirmed.get(finding.signature, 0)
                 self.state.unconfirmed[finding.signature] = count + 1
-                self._handled = {each for each in self._handled if each[0] != finding.signature}
+                for key in [each for each in self._lengths if each[0] == finding.signature]:
+                    del self._lengths[key]
             return False
         kept = shortener.shorten(cut(tried, outcome))
         outcome = shortener.reproduce(kept)
         if outcome.finding is None:
             return False
-        first_length = max(first_length, sum(len(each.actions) for each in kept))
-        last = game.reset(0)
-        repeat = max(1, settings.action_repeat or 0)
         trace = Trace(
             format=FORMAT,
             game=self.state.game,
@@ -278,41 +282,58 @@ class Hunt:
             usual=usual,
             log_patterns=list(settings.user.log_patterns),
             expects=list(settings.user.expects),
-            first_length=first_length,
+            first_length=sum(len(each.actions) for each in tried),
             explorer=explorer,
             found_sec=round(found_sec, 1),
             first_seen=provenance.now(),
             start=outcome.places[0] if outcome.places else [],
             places=outcome.places,
             clicks=outcome.clicks,
-            step_sec=repeat / last.scene.ticks_per_sec if settings.action_repeat else 0.0,
+            step_sec=round(outcome.step_sec, 4),
         )
         self._add(trace)
         return True
 
     def _add(self, trace: Trace) -> None:
+        """Write a trace; it replaces a longer one of the same bug."""
+        finding, folder = trace.finding, self.settings.output / "traces"
         with self.lock:
-            number = len(self.state.bugs) + 1
-            name = f"bug{number:02}_{trace.finding.oracle.replace(' ', '_')}"
-            folder = self.settings.output / "traces"
+            bugs = self.state.bugs
+            known = next((each for each in bugs if self._is_same(each, finding)), None)
+            if known is not None:
+                if trace.length >= known.length:
+                    return
+                trace.explorer, trace.found_sec = known.explorer, known.found_sec
+                trace.first_seen, trace.first_length = known.first_seen, known.first_length
+            name = f"bug{len(bugs) + 1:02}_{finding.oracle.replace(' ', '_')}"
+            name = Path(known.trace).stem if known else name
             trace.write(folder / f"{name}.json")
             write_whole(folder / f"{name}.md", to_markdown(trace, f"{name}.json").encode())
-            self.state.bugs.append(
-                Bug(
-                    oracle=trace.finding.oracle,
-                    key=trace.finding.key,
-                    text=trace.finding.text,
-                    place=trace.finding.place,
-                    trace=f"traces/{name}.json",
-                    first_seen=trace.first_seen,
-                    found_sec=trace.found_sec,
-                    explorer=trace.explorer,
-                    length=trace.length,
-                    first_length=trace.first_length,
-                )
+            bug = Bug(
+                oracle=finding.oracle,
+                key=finding.key,
+                text=finding.text,
+                place=finding.place,
+                trace=f"traces/{name}.json",
+                first_seen=trace.first_seen,
+                found_sec=trace.found_sec,
+                explorer=trace.explorer,
+                length=trace.length,
+                first_length=trace.first_length,
             )
+            if known is None:
+                bugs.append(bug)
+                self.progress.say(f"found {finding.signature}, {trace.length} actions: {name}.json")
+            else:
+                bugs[bugs.index(known)] = bug
             self._save()
-        self.progress.say(f"found {trace.finding.signature}, {trace.length} actions: {name}.json")
+
+    def _is_same(self, bug: Bug, finding: Finding) -> bool:
+        if (bug.oracle, bug.key) != (finding.oracle, finding.key):
+            return False
+        if finding.oracle not in BY_PLACE or not bug.place or not finding.place:
+            return True
+        return bool(np.abs(np.subtract(bug.place, finding.place)).max() < 0.5 * self.state.level)
 
     def _report(self) -> None:
         state, seconds = self.state, self.seconds
@@ -352,7 +373,7 @@ class Hunt:
                 "--output, or delete the folder"
             )
         self.state = state
-        self._handled = {(f"{bug.oracle}: {bug.key}",) for bug in state.bugs}
+        self._lengths = {(f"{bug.oracle}: {bug.key}",): bug.length for bug in state.bugs}
         for name, numbers in state.explorers.items():
             if name in self.bandit.gain:
                 self.bandit.gain[name], self.bandit.bugs[name] = numbers["cells"], int(numbers["bugs"])
@@ -403,7 +424,8 @@ class _Worker(threading.Thread):
         self._history.append(rollout)
         self._watcher.begin()
         shot = game.reset(rollout.seed)
-        findings, new_cells = self._watcher.watch(shot, None), 0
+        seen, new_cells = self._watcher.watch(shot, None), 0
+        findings = [each for each in seen if hunt.takes(each, self._history)]
         length = len(start.prefix) + self._length()
         while not findings and not shot.lost and len(rollout.actions) < length and not hunt.is_over:
             step = len(rollout.actions)
@@ -420,7 +442,9 @@ class _Worker(threading.Thread):
             rollout.actions.append([float(value) for value in action])
             shot = game.step(action)
             findings = [
-                each for each in self._watcher.watch(shot, action) if hunt.is_new(each)
+                each
+                for each in self._watcher.watch(shot, action)
+                if hunt.takes(each, self._history)
             ]
         bugs = 0
         for finding in findings:

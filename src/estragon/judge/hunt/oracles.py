@@ -20,6 +20,8 @@ LEAKS = {"nodes": (1, 8), "objects": (2, 64), "memory": (3, 4 * 2**20)}
 """Column of a tick, and the growth over LEAK_ROLLOUTS that counts."""
 FRAME_MS = 40.0
 COUNTER = 2**31
+EVENTS = 20
+"""So many events of a group must be known to judge another one."""
 EXPRESSION = (
     *(ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Name, ast.Constant),
     *(ast.Load, ast.boolop, ast.operator, ast.unaryop, ast.cmpop, ast.Call),
@@ -52,8 +54,9 @@ class Usual(msgspec.Struct):
     obs: list[float] = []
     """Largest size of each value."""
     reward: float = 0.0
-    event: float = 0.0
-    """The reward that one common event pays; 0 if there is none."""
+    events: dict[str, dict[str, int]] = {}
+    """How often rewards that stand out were paid: at ends or not and by sign, then by value. The
+    hunt goes on counting."""
     longest_episode: int = 0
     is_capped: bool = False
     """Whether several episodes ended at exactly that length, as with a time limit."""
@@ -85,7 +88,6 @@ class Warmup:
         self._cpu: list[float] = []
         self._travels: list[float] = []
         self._changes: list[float] = []
-        self._events: collections.Counter[float] = collections.Counter()
 
     def learn(self, rollout: list[Snapshot]) -> None:
         """Take in a rollout, its reset first."""
@@ -97,7 +99,6 @@ class Warmup:
             usual.steps += 1
             length += 1
             usual.reward = max(usual.reward, float(np.abs(shot.rewards).max(initial=0.0)))
-            self._events.update(float(round(each)) for each in shot.rewards if abs(each) >= 0.9)
             if shot.ended.any():
                 self._lengths.append(length)
                 length = 0
@@ -118,8 +119,6 @@ class Warmup:
         usual.step_cpu_ms = float(np.median(self._cpu)) if self._cpu else 0.0
         usual.travel = float(np.median(self._travels)) if self._travels else 0.0
         usual.changing = float(np.median(self._changes)) if self._changes else 0.0
-        common = self._events.most_common(1)
-        usual.event = common[0][0] if common and common[0][1] >= 10 else 0.0
         if self._boxes:
             # Where few rollouts get, the way there may be the bug.
             usual.low = np.quantile([low for low, _ in self._boxes], 0.2, axis=0).tolist()
@@ -231,13 +230,17 @@ class Watcher:
         self._is_warm = True
         if shot.lost:
             oracle, _, key = shot.lost.partition(": ")
-            return [*found, Finding(oracle, key or "no answer", shot.lost, shot.place)]
+            errors = [each for each in shot.log if each.place]
+            where = f" in {errors[-1].place}" if errors else ""
+            text = f"{shot.lost}; {errors[-1].text}" if errors else shot.lost
+            return [Finding(oracle, f"{key or 'no answer'}{where}", text, shot.place)]
         if action is None:
             found += self._leaks(shot)
         else:
             self._length += 1
             self._recent.append((shot.obs, shot.place, action))
             found += self._numbers(shot) + self._episode(shot) + self._stuck() + self._frame(shot)
+            found += self._events(shot)
         found += self._bodies(shot)
         if shot.ended.any():
             self.begin()
@@ -275,14 +278,15 @@ class Watcher:
         usual, found = self._usual, []
         size = np.abs(shot.obs)
         if len(self._declared) == len(size):
-            slack = 1e-3 * np.maximum(1.0, np.abs(self._declared).max(axis=1))
-            below = shot.obs < self._declared[:, 0] - slack
-            for index in np.flatnonzero(below | (shot.obs > self._declared[:, 1] + slack))[:1]:
+            beyond = np.maximum(self._declared[:, 0] - shot.obs, shot.obs - self._declared[:, 1])
+            index = int(beyond.argmax()) if len(beyond) else 0
+            if len(beyond) and beyond[index] > 1e-3 * max(1.0, abs(self._declared[index]).max()):
                 text = f"observation {index} is {shot.obs[index]:g}"
                 found.append(Finding("range", f"observation {index} beyond its space", text))
         if len(usual.obs) == len(size):
-            limit = 8.0 * np.maximum(usual.obs, 1.25)
-            for index in np.flatnonzero(size > limit)[:1]:
+            share = size / np.maximum(usual.obs, 1.25)
+            index = int(share.argmax()) if len(share) else 0
+            if len(share) and share[index] > 8.0:
                 text = f"observation {index} is {shot.obs[index]:g}, usually {usual.obs[index]:g}"
                 found.append(Finding("range", f"observation {index} beyond what is usual", text))
         reward = float(np.abs(shot.rewards).max(initial=0.0))
@@ -296,6 +300,23 @@ class Watcher:
                 if abs(value) >= COUNTER and key != "seed":
                     found.append(Finding("counter", f"{key} overflows", f"{key} is {value:g}"))
         return found
+
+    def _events(self, shot: Snapshot) -> list[Finding]:
+        """An event is paid twice if such events nearly always pay half as much."""
+        least = 0.4 * self._usual.reward
+        for reward, ended in zip(shot.rewards.tolist(), shot.ended.tolist(), strict=True):
+            if not least or abs(reward) < max(least, 0.1):
+                continue
+            group = f"{'end' if ended else 'step'}{'+' if reward > 0 else '-'}"
+            counts = self._usual.events.setdefault(group, {})
+            value = f"{reward:.1g}"
+            total, common = sum(counts.values()), max(counts, key=counts.__getitem__, default="0")
+            ratio = reward / float(common) if float(common) else 0.0
+            if total >= EVENTS and counts[common] >= 0.9 * total and 1.8 <= ratio <= 2.2:
+                text = f"an event paid {reward:.3g}, {counts[common]} others paid about {common}"
+                return [Finding("reward", f"paid twice, {group}", text)]
+            counts[value] = counts.get(value, 0) + 1
+        return []
 
     def _episode(self, shot: Snapshot) -> list[Finding]:
         usual = self._usual

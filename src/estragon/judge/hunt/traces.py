@@ -100,6 +100,7 @@ class Outcome:
     """It was seen in this rollout, after so many of its actions."""
     places: list[list[float]] = dataclasses.field(default_factory=list)
     clicks: dict[str, str] = dataclasses.field(default_factory=dict)
+    step_sec: float = 0.0
     others: dict[str, str] = dataclasses.field(default_factory=dict)
     """Other bugs that were seen: signature and text."""
 
@@ -148,6 +149,7 @@ def play(
             if given is not None:
                 shot = game.step(given)
                 outcome.places.append(shot.place)
+                outcome.step_sec = outcome.step_sec or len(shot.ticks) / shot.scene.ticks_per_sec
                 if shot.infos and (clicked := shot.infos[0].get("clicked")):
                     outcome.clicks[str(step)] = str(clicked)
             for finding in watcher.watch(shot, given):

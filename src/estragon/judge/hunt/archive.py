@@ -10,8 +10,8 @@ from estragon.judge.hunt.game import Snapshot
 
 BINS = 24
 """Cells along the longer side of the level."""
-BITS = 6
-"""Bits of an observation's random projection."""
+BITS, BITS_ALONE = 6, 14
+"""Bits of an observation's random projection, if there also is a place, and if not."""
 Key = tuple[int, ...]
 
 
@@ -37,8 +37,14 @@ class Cell:
 class CellArchive:
     """Cells by the place of the first body and a coarse hash of the observation."""
 
-    def __init__(self, size: float, obs_scale: list[float]) -> None:
-        """`size` of the level; `obs_scale` is the usual size of each value."""
+    def __init__(self, size: float, obs_scale: list[float], *, moves: bool = True) -> None:
+        """Of a level.
+
+        Args:
+            size: of its longest side.
+            obs_scale: the usual size of each value observed.
+            moves: whether places tell cells apart.
+        """
         self.cells: dict[Key, Cell] = {}
         self.heat: dict[tuple[int, int], int] = {}
         """Visits by place, seen from above."""
@@ -47,15 +53,15 @@ class CellArchive:
         self.cell_size = max(size, 1e-6) / BINS
         self._scale = np.maximum(np.array(obs_scale), 1e-3)
         random = np.random.default_rng(0)
-        self._planes = random.normal(size=(len(obs_scale), BITS))
+        self._planes = random.normal(size=(len(obs_scale), BITS if moves else BITS_ALONE))
 
     def key_of(self, shot: Snapshot) -> Key:
         """The cell of a snapshot."""
-        bits = np.zeros(0, bool)
+        number = 0
         if len(shot.obs) == len(self._scale):
             bits = (shot.obs / self._scale) @ self._planes > 0.0
-        place = [int(np.floor(value / self.cell_size)) for value in shot.place]
-        return (*place, int(np.packbits(bits)[0]) if len(bits) else 0)
+            number = int(bits @ (1 << np.arange(len(bits))))
+        return (*(int(np.floor(value / self.cell_size)) for value in shot.place), number)
 
     def visit(self, key: Key, shot: Snapshot, rollout: Rollout, steps: int) -> bool:
         """Count a visit; whether the cell is new."""

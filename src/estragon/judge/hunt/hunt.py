@@ -16,7 +16,7 @@ from estragon.judge import provenance
 from estragon.judge.hunt.archive import CellArchive, Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit, Explorer, PolicyExplorer
 from estragon.judge.hunt.game import STEP_TIMEOUT_SEC, HuntedGame, Snapshot
-from estragon.judge.hunt.oracles import Finding, Usual, UserOracles, Warmup, Watcher
+from estragon.judge.hunt.oracles import Finding, Usual, UserOracles, Warmup, Watcher, level_of
 from estragon.judge.hunt.shorten import Shortener, cut
 from estragon.judge.hunt.traces import FORMAT, Trace, action_names, declared_bounds
 from estragon.judge.hunt.words import to_markdown
@@ -25,15 +25,18 @@ from estragon.support.files import read_json, write_json, write_whole
 from estragon.support.interrupts import StopRequest
 from estragon.support.progress import Progress
 
-WARMUP_STEPS, WARMUP_ROLLOUTS = 3000, 8
-WARMUP_LENGTH = 400
+WARMUP_STEPS, WARMUP_ROLLOUTS = 5000, 12
+WARMUP_LENGTHS = (300, 1200, 300)
+WARMUP_LEAST = 3
 WARMUP_SHARE, WARMUP_SEC = 0.25, 60.0
 PROCESS_STEPS = 12_000
 """A process is replaced after so many steps, so that what it has played stays short enough."""
+CROSSES = 0.2
+"""Share of rollouts that go on when an episode ends; traces of one episode are shorter."""
 SAVE_SEC = 20.0
 TRIES = 3
 """How often a finding may fail to replay before it is left alone."""
-BY_PLACE = ("stuck", "overlap", "out of bounds", "endless fall", "speed", "crash", "hang")
+BY_PLACE = ("stuck", "overlap", "speed", "crash", "hang")
 """Oracles whose findings at another place may be other bugs."""
 MOST_PLACES = 4
 SHORTER = 0.6
@@ -133,15 +136,12 @@ class Hunt:
 
     def run(self) -> HuntState:
         """Warm up, hunt, save."""
-        early: list[tuple[Finding, list[Rollout]]] = []
         played = self.state.played_sec
         with self._open() as game:
+            self._start = time.monotonic()  # an import does not count
             if not self.state.usual.steps:
-                early = self._warm_up(game)
+                self.state.usual = self._warm_up(game)
             self._make_archive(game)
-            for finding, rollouts in early:
-                if self.takes(finding, rollouts):
-                    self.handle(game, finding, rollouts, "warm-up")
         workers = [_Worker(self, number) for number in range(self.settings.games)]
         for worker in workers:
             worker.start()
@@ -171,56 +171,37 @@ class Hunt:
         )
         return HuntedGame(launch, settings.user.watched)
 
-    def _warm_up(self, game: HuntedGame) -> list[tuple[Finding, list[Rollout]]]:
-        """Learn what is usual; what is certainly wrong is handled later."""
-        settings, warmup = self.settings, Warmup()
-        random = np.random.default_rng(settings.seed)
-        limit = min(WARMUP_SEC, 60.0 * settings.minutes * WARMUP_SHARE)
-        found: dict[str, tuple[Finding, list[Rollout]]] = {}
-        rollouts: list[Rollout] = []
+    def _warm_up(self, game: HuntedGame) -> Usual:
+        """Learn what is usual; whatever is wrong now will be found again by a shorter way."""
+        warmup, random = Warmup(), np.random.default_rng(self.settings.seed)
+        limit = min(WARMUP_SEC, 60.0 * self.settings.minutes * WARMUP_SHARE)
         sampler = ActionSampler(game.table)
         explorers = [kind(sampler, random) for kind in list(EXPLORERS.values())[:3]]
-        watcher = self._watcher(game)
         for number in itertools.count():
+            is_late = self.seconds > limit and number >= WARMUP_LEAST
             is_enough = warmup.usual.steps >= WARMUP_STEPS and number >= WARMUP_ROLLOUTS
-            if self.is_over or is_enough or (self.seconds > limit and number >= 2):
+            if self.is_over or is_late or is_enough:
                 break
             explorer = explorers[number % 3]
             explorer.start(self.archive)
-            rollout = Rollout(number, [])
-            rollouts.append(rollout)
-            watcher.begin()
-            shots = [game.reset(rollout.seed)]
-            while True:
-                action = None if len(shots) == 1 else np.array(rollout.actions[-1], np.float32)
-                for finding in watcher.watch(shots[-1], action):
-                    found.setdefault(finding.signature, (finding, [_copy(each) for each in rollouts]))
-                is_late = self.seconds > limit and len(shots) > 60
-                if shots[-1].lost or len(shots) > WARMUP_LENGTH or is_late or self.is_over:
-                    break
-                action = explorer.act((), shots[-1].obs, self.archive)
-                rollout.actions.append([float(value) for value in action])
-                shots.append(game.step(action))
+            shots = [game.reset(number)]
+            length = WARMUP_LENGTHS[number // 3 % 3] if self.seconds < limit else 60
+            while not shots[-1].lost and len(shots) <= length and not self.is_over:
+                shots.append(game.step(explorer.act((), shots[-1].obs, self.archive)))
             self.progress.update(self.seconds, limit, " s of warm-up")
-            lost = shots[-1].lost
             warmup.learn([each for each in shots if not each.lost])
-            if lost:
+            if shots[-1].lost:
                 game.restart()
-                watcher, rollouts = self._watcher(game), []
-        self.state.usual = warmup.finish()
         self.state.steps += warmup.usual.steps
-        return list(found.values())
+        return warmup.finish()
 
     def _make_archive(self, game: HuntedGame) -> None:
         usual = self.state.usual
         shot = game.reset(0)
-        corners = [shot.scene.bounds] if shot.scene.bounds else []
-        corners += [[usual.low, usual.high]] if usual.low else []
-        if corners:
-            low = np.min([each[0] for each in corners], axis=0)
-            high = np.max([each[1] for each in corners], axis=0)
+        if usual.low:
+            low, high = level_of(shot.scene.bounds, usual)
             self.state.level = max(float((high - low).max()), 1e-3)
-        archive = CellArchive(self.state.level, usual.obs)
+        archive = CellArchive(self.state.level, usual.obs, moves=usual.travel > 0.0)
         file = self.settings.output / "archive.json"
         if file.is_file():
             archive.load(read_json(file, dict[str, Any]))
@@ -257,16 +238,11 @@ class Hunt:
             if outcome.finding is not None:
                 break
         else:
-            with self.lock:
-                count = self.state.unconfirmed.get(finding.signature, 0)
-                self.state.unconfirmed[finding.signature] = count + 1
-                for key in [each for each in self._lengths if each[0] == finding.signature]:
-                    del self._lengths[key]
-            return False
+            return self._give_up(finding)
         kept = shortener.shorten(cut(tried, outcome))
         outcome = shortener.reproduce(kept)
         if outcome.finding is None:
-            return False
+            return self._give_up(finding)
         trace = Trace(
             format=FORMAT,
             game=self.state.game,
@@ -293,6 +269,17 @@ class Hunt:
         )
         self._add(trace)
         return True
+
+    def _give_up(self, finding: Finding) -> bool:
+        """A finding did not show again; it may be tried again later."""
+        with self.lock:
+            count = self.state.unconfirmed.get(finding.signature, 0)
+            self.state.unconfirmed[finding.signature] = count + 1
+            known = {f"{bug.oracle}: {bug.key}" for bug in self.state.bugs}
+            if finding.signature not in known:
+                for key in [each for each in self._lengths if each[0] == finding.signature]:
+                    del self._lengths[key]
+        return False
 
     def _add(self, trace: Trace) -> None:
         """Write a trace; it replaces a longer one of the same bug."""
@@ -427,8 +414,12 @@ class _Worker(threading.Thread):
         seen, new_cells = self._watcher.watch(shot, None), 0
         findings = [each for each in seen if hunt.takes(each, self._history)]
         length = len(start.prefix) + self._length()
-        while not findings and not shot.lost and len(rollout.actions) < length and not hunt.is_over:
+        crosses = self._random.random() < CROSSES
+        while not findings and not shot.lost and not hunt.is_over:
             step = len(rollout.actions)
+            is_long = step >= length and not self._watcher.is_overdue
+            if is_long or (shot.ended.all() and step and not crosses):
+                break
             with hunt.lock:
                 key = hunt.archive.key_of(shot)
                 new_cells += hunt.archive.visit(key, shot, rollout, step)
@@ -462,7 +453,7 @@ class _Worker(threading.Thread):
 
     def _length(self) -> int:
         """Steps of a rollout: about an episode, now and then longer than any should last."""
-        usual = self._hunt.state.usual.longest_episode or 200
+        usual = self._hunt.state.usual.longest_episode or 400
         if self._random.random() < 0.15:
             return min(int(1.7 * usual) + 60, 3000)
         return int(np.clip(self._random.uniform(0.3, 1.1) * usual, 60, 600))

@@ -185,7 +185,7 @@ func _wait(size: int) -> bool:
 		_socket.poll()
 		if _socket.get_status() != StreamPeerTCP.STATUS_CONNECTED:
 			return false
-		OS.delay_usec(30)
+		OS.delay_usec(1)
 	return true
 
 

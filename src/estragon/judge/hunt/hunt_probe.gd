@@ -3,8 +3,8 @@ extends Node
 ## are in one another, and how many objects there are.
 ##
 ## It runs before Sync, so that a tick's report is sent before the trainer has its answer. A frame
-## is a length, then JSON when the bodies changed, or packed float64: 4 numbers, then 7 for each body,
-## then the watched properties.
+## is a length, then JSON when the bodies changed, or packed float64: 4 numbers, then 7 for each
+## body, then the watched properties.
 
 const FIRST: int = -(1 << 30) - 1
 const MOST_BODIES: int = 24
@@ -13,6 +13,7 @@ const DEPTH_TICKS: int = 4
 const MOST_DEPTHS: int = 6
 ## A collider counts as part of the level if it is at least this large, compared with the largest.
 const LARGE: float = 0.2
+const MOVING: Array[String] = ["Character", "Rigid", "Animatable"]
 const MOST_CONTACTS: int = 8
 
 var _socket: StreamPeerTCP = StreamPeerTCP.new()
@@ -91,11 +92,10 @@ func _find_bodies() -> void:
 			player = agent.get_parent()
 		if player is Node2D or player is Node3D:
 			_append(player)
-	for kind: String in ["CharacterBody3D", "RigidBody3D", "CharacterBody2D", "RigidBody2D"]:
-		for body: Node in get_tree().root.find_children("*", kind, true, false):
+	for kind: String in MOVING:
+		for body: Node in get_tree().root.find_children("*", kind + "Body3D", true, false):
 			_append(body)
-	for kind: String in ["AnimatableBody3D", "AnimatableBody2D"]:
-		for body: Node in get_tree().root.find_children("*", kind, true, false):
+		for body: Node in get_tree().root.find_children("*", kind + "Body2D", true, false):
 			_append(body)
 	_depths.resize(_bodies.size())
 	_depths.fill(0.0)
@@ -118,51 +118,38 @@ func _describe() -> Dictionary:
 		"bodies": names,
 		"sizes": _bodies.map(_size_of),
 		"is_3d": is_3d,
-		"bounds": _level_3d() if is_3d else _level_2d(),
+		"bounds": _level("CollisionShape3D" if is_3d else "CollisionShape2D"),
 		"reset_after": limits,
 		"ticks_per_sec": Engine.physics_ticks_per_second / maxf(Engine.time_scale, 0.01),
 	}
 
 
 ## The least and the greatest corner of the large static colliders; empty if there are none.
-func _level_3d() -> Array:
+func _level(kind: String) -> Array:
 	var boxes: Array[AABB] = []
-	for node: Node in get_tree().root.find_children("*", "CollisionShape3D", true, false):
-		var shape: CollisionShape3D = node
-		if not shape.disabled and shape.shape and _is_static(shape.get_parent()):
-			if not shape.shape is WorldBoundaryShape3D:
-				boxes.append(shape.global_transform * shape.shape.get_debug_mesh().get_aabb())
 	var largest: float = 0.0
+	for shape: Node in get_tree().root.find_children("*", kind, true, false):
+		if not shape.disabled and shape.shape and _is_static(shape.get_parent()):
+			if not shape.shape.get_class().begins_with("WorldBoundary"):
+				boxes.append(_box_of(shape))
+				largest = maxf(largest, boxes[-1].get_longest_axis_size())
+	var whole: Array[AABB] = []
 	for box: AABB in boxes:
-		largest = maxf(largest, box.get_longest_axis_size())
-	var whole: AABB = AABB()
-	var large: Array = boxes.filter(
-		func(box: AABB) -> bool: return box.get_longest_axis_size() >= LARGE * largest
-	)
-	for i: int in large.size():
-		whole = large[i] if i == 0 else whole.merge(large[i])
-	var ends: Array = [whole.position, whole.end]
-	return ends.map(func(at: Vector3) -> Array: return [at.x, at.y, at.z]) if large else []
+		if box.get_longest_axis_size() >= LARGE * largest:
+			whole = [whole[0].merge(box) if whole else box]
+	if not whole:
+		return []
+	var ends: Array = [whole[0].position, whole[0].end]
+	return ends.map(func(at: Vector3) -> Array: return [at.x, at.y, at.z])
 
 
-func _level_2d() -> Array:
-	var boxes: Array[Rect2] = []
-	for node: Node in get_tree().root.find_children("*", "CollisionShape2D", true, false):
-		var shape: CollisionShape2D = node
-		if not shape.disabled and shape.shape and _is_static(shape.get_parent()):
-			if not shape.shape is WorldBoundaryShape2D:
-				boxes.append(shape.global_transform * shape.shape.get_rect())
-	var largest: float = 0.0
-	for box: Rect2 in boxes:
-		largest = maxf(largest, maxf(box.size.x, box.size.y))
-	var whole: Rect2 = Rect2()
-	var large: Array = boxes.filter(
-		func(box: Rect2) -> bool: return maxf(box.size.x, box.size.y) >= LARGE * largest
+static func _box_of(shape: Node) -> AABB:
+	if shape is CollisionShape3D:
+		return shape.global_transform * shape.shape.get_debug_mesh().get_aabb()
+	var flat: Rect2 = shape.global_transform * shape.shape.get_rect()
+	return AABB(
+		Vector3(flat.position.x, flat.position.y, 0.0), Vector3(flat.size.x, flat.size.y, 0.0)
 	)
-	for i: int in large.size():
-		whole = large[i] if i == 0 else whole.merge(large[i])
-	var ends: Array = [whole.position, whole.end]
-	return ends.map(func(at: Vector2) -> Array: return [at.x, at.y, 0.0]) if large else []
 
 
 ## How deep a body is in another one.

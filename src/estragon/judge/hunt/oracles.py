@@ -19,6 +19,7 @@ LEAK_ROLLOUTS = 8
 LEAKS = {"nodes": (1, 8), "objects": (2, 64), "memory": (3, 4 * 2**20)}
 """Column of a tick, and the growth over LEAK_ROLLOUTS that counts."""
 FRAME_MS = 40.0
+JUMP = 5.0
 COUNTER = 2**31
 EVENTS = 20
 """So many events of a group must be known to judge another one."""
@@ -61,10 +62,15 @@ class Usual(msgspec.Struct):
     is_capped: bool = False
     """Whether several episodes ended at exactly that length, as with a time limit."""
     speed: dict[str, float] = {}
+    jump: dict[str, float] = {}
+    """Of bodies by kind: greatest speed, and greatest change of it within a tick."""
     depth: dict[str, float] = {}
     low: list[float] = []
     high: list[float] = []
     """Where the first body was, in most rollouts."""
+    start_low: list[float] = []
+    start_high: list[float] = []
+    """Where it was after a reset."""
     step_cpu_ms: float = 0.0
     travel: float = 0.0
     """How far the first body gets in STUCK_STEPS, usually."""
@@ -78,6 +84,15 @@ def kind_of(body: str) -> str:
     return re.sub(r"@?\d+", "#", body)
 
 
+def speeds_of(shot: Snapshot, index: int) -> np.ndarray:
+    """(ticks,) float64: of a body; from its places if it moves without a velocity."""
+    ticks = shot.bodies[:, index]
+    speeds: np.ndarray = np.linalg.norm(ticks[:, 3:6], axis=1)
+    if not speeds.any() and not shot.ended.any() and len(ticks) > 1:
+        speeds = np.linalg.norm(np.diff(ticks[:, :3], axis=0), axis=1) * shot.scene.ticks_per_sec
+    return speeds[np.isfinite(speeds)]
+
+
 class Warmup:
     """Collects what is usual."""
 
@@ -85,6 +100,7 @@ class Warmup:
         self.usual = Usual()
         self._lengths: list[int] = []
         self._boxes: list[tuple[np.ndarray, np.ndarray]] = []
+        self._starts: list[list[float]] = []
         self._cpu: list[float] = []
         self._travels: list[float] = []
         self._changes: list[float] = []
@@ -123,23 +139,29 @@ class Warmup:
             # Where few rollouts get, the way there may be the bug.
             usual.low = np.quantile([low for low, _ in self._boxes], 0.2, axis=0).tolist()
             usual.high = np.quantile([high for _, high in self._boxes], 0.8, axis=0).tolist()
+            usual.start_low = np.min(self._starts, axis=0).tolist()
+            usual.start_high = np.max(self._starts, axis=0).tolist()
         return usual
 
     def _learn_bodies(self, shot: Snapshot) -> None:
         if not len(shot.ticks):
             return
         usual, bodies = self.usual, shot.bodies
-        speeds = np.linalg.norm(bodies[:, :, 3:6], axis=2).max(axis=0)
-        depths = bodies[:, :, 6].max(axis=0)
-        for name, speed, depth in zip(shot.scene.bodies, speeds, depths, strict=True):
-            kind = kind_of(name)
-            usual.speed[kind] = max(usual.speed.get(kind, 0.0), float(np.nan_to_num(speed)))
-            usual.depth[kind] = max(usual.depth.get(kind, 0.0), float(np.nan_to_num(depth)))
+        for index, name in enumerate(shot.scene.bodies):
+            kind, speeds = kind_of(name), speeds_of(shot, index)
+            jump = np.abs(np.diff(speeds)).max(initial=0.0)
+            for known, value in (
+                (usual.speed, speeds.max(initial=0.0)),
+                (usual.jump, jump),
+                (usual.depth, bodies[:, index, 6].max()),
+            ):
+                known[kind] = max(known.get(kind, 0.0), float(np.nan_to_num(value)))
 
     def _learn_places(self, rollout: list[Snapshot], obs: np.ndarray) -> None:
         places = np.array([each.place for each in rollout if each.place])
         if len(places):
             self._boxes.append((places.min(axis=0), places.max(axis=0)))
+            self._starts.append(places[0].tolist())
         for start in range(0, len(rollout) - STUCK_STEPS, STUCK_STEPS):
             part = slice(start, start + STUCK_STEPS)
             if any(each.ended.any() for each in rollout[part]):
@@ -216,13 +238,17 @@ class Watcher:
         self._is_warm = False
         self.begin()
 
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the episode should have ended: it is worth waiting whether it ever does."""
+        return self._usual.is_capped and self._length > self._usual.longest_episode + 2
+
     def begin(self) -> None:
         """A rollout begins, with a reset."""
         self._length = 0
         self._outside: collections.Counter[str] = collections.Counter()
         self._recent: collections.deque[tuple[np.ndarray, list[float], np.ndarray]]
         self._recent = collections.deque(maxlen=STUCK_STEPS)
-        self._is_start = True
 
     def watch(self, shot: Snapshot, action: np.ndarray | None) -> list[Finding]:
         """What is wrong after a step, or after a reset, which has no action."""
@@ -244,7 +270,6 @@ class Watcher:
         found += self._bodies(shot)
         if shot.ended.any():
             self.begin()
-            self._is_start = False
         place = shot.place
         return [msgspec.structs.replace(each, place=each.place or place) for each in found]
 
@@ -265,6 +290,9 @@ class Watcher:
                 found.append(Finding("error", f"{text} in {entry.place}", entry.text))
             elif entry.kind == "WARNING" and entry.place and self._user.warnings:
                 found.append(Finding("warning", f"{text} in {entry.place}", entry.text))
+        # An error that makes the script fail is one bug, not two.
+        failed = {_file(each) for each in found if each.oracle == "script error"}
+        found = [each for each in found if each.oracle != "error" or _file(each) not in failed]
         for info in shot.infos:
             found += [
                 Finding("expectation", text, f"{text} does not hold: {info}")
@@ -286,7 +314,9 @@ class Watcher:
         if len(usual.obs) == len(size):
             share = size / np.maximum(usual.obs, 1.25)
             index = int(share.argmax()) if len(share) else 0
-            if len(share) and share[index] > 8.0:
+            before = self._recent[-2][0] if len(self._recent) > 1 else shot.obs
+            # What grows step by step may be physics; a jump is not.
+            if len(share) and share[index] > 8.0 and abs(before[index]) < 0.3 * size[index]:
                 text = f"observation {index} is {shot.obs[index]:g}, usually {usual.obs[index]:g}"
                 found.append(Finding("range", f"observation {index} beyond what is usual", text))
         reward = float(np.abs(shot.rewards).max(initial=0.0))
@@ -363,12 +393,13 @@ class Watcher:
                 found.append(Finding("nan", f"position of {kind}", f"{name} is at NaN"))
                 continue
             ticks = ticks[np.isfinite(ticks[:, 0])]
-            if not len(ticks):
+            if not len(ticks) or kind not in usual.speed:
                 continue
-            speed = float(np.linalg.norm(ticks[:, 3:6], axis=1).max())
-            limit = 5.0 * usual.speed.get(kind, np.inf)
-            if limit and speed > max(limit, 1.0):
-                text = f"{name} moves at {speed:g} per second, usually up to {limit / 5.0:g}"
+            speeds, most = speeds_of(shot, index), usual.speed[kind]
+            speed = float(speeds.max(initial=0.0))
+            jumps = np.abs(np.diff(speeds)).max(initial=0.0) > JUMP * usual.jump[kind]
+            if most and speed > (3.0 if jumps else 25.0) * max(most, 0.3):
+                text = f"{name} moves at {speed:g} per second, usually up to {most:g}"
                 found.append(Finding("speed", kind, text))
             found += self._overlap(shot, index, kind, ticks)
             if index == 0:
@@ -390,13 +421,11 @@ class Watcher:
         return [Finding("overlap", kind, text, ticks[-1, :3].tolist())]
 
     def _bounds(self, shot: Snapshot, kind: str, ticks: np.ndarray) -> list[Finding]:
-        corners = [shot.scene.bounds] if shot.scene.bounds else []
-        corners += [[self._usual.low, self._usual.high]] if self._usual.low else []
-        if not corners:
+        if not self._usual.low:
             return []
-        low = np.min([each[0] for each in corners], axis=0)
-        high = np.max([each[1] for each in corners], axis=0)
-        margin = 0.12 * float((high - low).max())
+        low, high = level_of(shot.scene.bounds, self._usual)
+        # Without walls or a floor, only what gets far away is certainly lost.
+        margin = (0.12 if shot.scene.bounds else 20.0) * float((high - low).max())
         up = 1 if shot.scene.is_3d else -1
         # Whatever flies may fly as high as the level is wide.
         spare_low, spare_high = np.full(3, margin), np.full(3, margin)
@@ -431,9 +460,29 @@ class Watcher:
         return []
 
 
+def level_of(static: list[list[float]], usual: Usual) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest corner of the level.
+
+    Along an axis on which all starts lie between the static colliders, those are its ends. Along
+    others, such as the height above a floor, it also is where the first body usually gets.
+    """
+    low, high = np.array(usual.low), np.array(usual.high)
+    if static:
+        ends = np.array(static)
+        encloses = (ends[0] <= usual.start_low) & (usual.start_high <= ends[1])
+        low = np.where(encloses, ends[0], np.minimum(ends[0], low))
+        high = np.where(encloses, ends[1], np.maximum(ends[1], high))
+    return low, high
+
+
 def is_varied(actions: np.ndarray) -> bool:
     """Whether every column takes clearly different values, so that something should happen."""
     return bool((np.ptp(actions, axis=0) >= 1.0).all() and len(np.unique(actions, axis=0)) >= 4)
+
+
+def _file(finding: Finding) -> str:
+    """The file of an error."""
+    return finding.key.rpartition(" (")[2]
 
 
 def _changes(obs: np.ndarray) -> np.ndarray:

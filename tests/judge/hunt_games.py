@@ -56,7 +56,7 @@ func _physics_process(_delta: float) -> void:
 def planted(folder: Path, patches: dict[str, list[tuple[str, str]]]) -> Path:
     """A copy of the project with these replacements, by file."""
     copy, project = folder / "game", paths.godot_project()
-    for name in ("addons", "examples", "rl_training"):
+    for name in ("addons", "examples"):
         shutil.copytree(project / name, copy / name)
     shutil.copyfile(project / "project.godot", copy / "project.godot")
     for name, pairs in patches.items():

@@ -110,17 +110,26 @@ class HuntedGame:
         self.by_input = plays_by_input(path, launch.scene)
         self.has_probe = path.is_dir() or path.suffix == ".pck"
         """An exported game only shows what the wire and the log show."""
-        self._watched = watched
-        options = launch.engine_options + (("--script", str(SCRIPT)) if self.has_probe else ())
-        self._launch = dataclasses.replace(
-            launch,
-            env_path=path,
-            engine_options=options,
-            needs_sync=not self.by_input,
-            arguments=ONE_AGENT | dict(launch.arguments),
-        )
-        self._opened = contextlib.ExitStack()
-        self.restart()
+        options = launch.engine_options
+        arguments = ONE_AGENT | dict(launch.arguments)
+        with contextlib.ExitStack() as opened:
+            if self.has_probe:
+                options += ("--script", str(SCRIPT))
+                self._listener = opened.enter_context(listen(0))
+                self._listener.settimeout(PROBE_WAIT_SEC)
+                arguments["hunt-port"] = self._listener.getsockname()[1]
+                arguments |= {"hunt-watch": "|".join(watched)} if watched else {}
+            arguments |= {"hunt-input": 1} if self.by_input else {}
+            launch = dataclasses.replace(
+                launch,
+                env_path=path,
+                engine_options=options,
+                needs_sync=not self.by_input,
+                arguments=arguments,
+            )
+            self._pool = opened.enter_context(GamePool(launch))
+            self._attach()
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
         """The game, closed at the end of the block."""
@@ -138,29 +147,22 @@ class HuntedGame:
     def close(self) -> None:
         """End the process."""
         self._opened.close()
+        if self._probe is not None:
+            self._probe.close()
 
     def restart(self) -> None:
         """Start a new process."""
-        self.close()
+        if self._probe is not None:
+            self._probe.close()
+        self._pool.restart()
+        self._attach()
+
+    def _attach(self) -> None:
         self._scene, self._ticks, self._log_at = Scene(), [], 0
         self._probe: Channel | None = None
-        with contextlib.ExitStack() as opened:
-            arguments = dict(self._launch.arguments)
-            if self.has_probe:
-                listener = opened.enter_context(listen(0))
-                arguments["hunt-port"] = listener.getsockname()[1]
-                if self._watched:
-                    arguments["hunt-watch"] = "|".join(self._watched)
-            if self.by_input:
-                arguments["hunt-input"] = 1
-            launch = dataclasses.replace(self._launch, arguments=arguments)
-            pool = opened.enter_context(GamePool(launch))
-            if self.has_probe:
-                listener.settimeout(PROBE_WAIT_SEC)
-                self._probe = Channel(listener.accept()[0])
-                opened.callback(self._probe.close)
-            self._connection: GameConnection = pool.games[0]
-            self._opened = opened.pop_all()
+        if self.has_probe:
+            self._probe = Channel(self._listener.accept()[0])
+        self._connection: GameConnection = self._pool.games[0]
         self._cpu_sec = self._cpu()
 
     def reset(self, seed: int) -> Snapshot:

@@ -15,8 +15,8 @@ from estragon.judge.hunt.game import Scene, Snapshot, read_log
 from estragon.judge.hunt.oracles import (
     LEAK_ROLLOUTS,
     Finding,
-    Usual,
     UserOracles,
+    Usual,
     Warmup,
     Watcher,
 )
@@ -96,8 +96,8 @@ def findings(shots: list[Snapshot], usual: Usual | None = None) -> list[str]:
 def test_ddmin_keeps_what_matters() -> None:
     kept = ddmin(range(100), lambda parts: {7, 42, 91} <= set(parts), time.monotonic() + 60.0)
     assert kept == [7, 42, 91]
-    assert ddmin(range(100), lambda parts: True, time.monotonic() + 60.0) == []
-    assert len(ddmin(range(100), lambda parts: True, time.monotonic())) == 100
+    assert ddmin(range(100), lambda _: True, time.monotonic() + 60.0) == []
+    assert len(ddmin(range(100), lambda _: True, time.monotonic())) == 100
 
 
 def test_a_healthy_game_raises_no_alarm() -> None:

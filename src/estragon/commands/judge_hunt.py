@@ -8,7 +8,7 @@ from typing import Annotated
 from tyro.conf import Positional
 
 from estragon.support.errors import CHECK_FAILED, OK, UserError
-from estragon.support.files import ensure_writable
+from estragon.support.files import ensure_writable, write_whole
 from estragon.support.interrupts import deferred_interrupts
 from estragon.support.options import check_span, optional
 from estragon.support.progress import Progress
@@ -38,10 +38,12 @@ class JudgeHuntCommand:
     """Also write the result to this file; `bugs` has oracle, place, trace, first_seen."""
     report: tuple[Path, ...] = ()
     """Also write reports: .md, .html or .xml (JUnit)."""
+    summary: Annotated[Path | None, optional("FILE")] = None
+    """Also write a Markdown report to a file of any name, for the page of a CI run."""
     explorers: tuple[str, ...] = ("random", "sticky", "sweep", "novelty", "goexplore")
     """The explorers to use."""
     model: Annotated[Path | None, optional("FILE")] = None
-    """A trained policy (.onnx, or a model of `estragon train sb3`) that also explores, with noise."""
+    """A trained policy that explores, too, with noise: .onnx, or a model of `train sb3`."""
     log_pattern: tuple[str, ...] = ()
     """A line of the log that matches one of these regular expressions is a bug."""
     expect: tuple[str, ...] = ()
@@ -64,6 +66,7 @@ class JudgeHuntCommand:
         from estragon.judge.hunt.hunt import Hunt, HuntSettings
         from estragon.judge.hunt.oracles import UserOracles
         from estragon.judge.hunt.report import check_name, make_report, write_reports
+        from estragon.judge.report import to_markdown
 
         check_span("--minutes", self.minutes, 0.01, 100_000)
         check_span("--games", self.games, 1, 256)
@@ -88,7 +91,11 @@ class JudgeHuntCommand:
         outputs = (*self.report, *([self.json] if self.json else []))
         for path in self.report:
             check_name(path)
-        for path in (*outputs, self.output / "hunt.json"):
+        for path in (
+            *outputs,
+            *([self.summary] if self.summary else []),
+            self.output / "hunt.json",
+        ):
             ensure_writable(path)
         settings = HuntSettings(
             game=self.game,
@@ -109,6 +116,8 @@ class JudgeHuntCommand:
             state = Hunt(settings, progress, stop).run()
         write_reports(state, self.output, (self.output / "report.md", *outputs))
         report = make_report(state, [])
+        if self.summary is not None:
+            write_whole(self.summary, to_markdown(report).encode())
         for row in report.tables[0].rows:
             print("  ".join(row[:3]))
         print(f"{report.verdict}; {'; '.join(report.notes)}; see {self.output / 'report.md'}")

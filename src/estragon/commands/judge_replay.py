@@ -1,14 +1,18 @@
 """`estragon judge replay`: play the trace of a bug again."""
 
 import dataclasses
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import Positional
 
+from estragon.judge.hunt.traces import Trace, open_trace, replay
+from estragon.judge.hunt.words import steps, title
 from estragon.support.errors import CHECK_FAILED, OK, UserError
 from estragon.support.files import ensure_writable
 from estragon.support.options import check_span, optional
+from estragon.support.progress import counting
 
 FPS = 60
 
@@ -33,9 +37,6 @@ class JudgeReplayCommand:
 
     def run(self) -> int:
         """Play it."""
-        from estragon.judge.hunt.traces import Trace
-        from estragon.judge.hunt.words import steps, title
-
         check_span("--times", self.times, 1, 1000)
         trace = Trace.read(self.trace)
         game = self.game or Path(trace.game)
@@ -50,11 +51,7 @@ class JudgeReplayCommand:
         print(f"{'reproduced' if shown == self.times else 'not reproduced'}, {shown}/{self.times}")
         return OK if shown == self.times else CHECK_FAILED
 
-    def _shows(self, trace: "Trace", game: Path) -> bool:
-        import tempfile
-
-        from estragon.judge.hunt.traces import open_trace, replay
-
+    def _shows(self, trace: Trace, game: Path) -> bool:
         with tempfile.TemporaryDirectory(prefix="estragon-") as folder:
             options: dict[str, object] = {"show_window": self.window}
             if self.film is not None:
@@ -66,7 +63,8 @@ class JudgeReplayCommand:
                 from estragon.show.frames import encode_frames
 
                 frames = sorted(Path(folder).glob("f*.png"))
-                encode_frames(frames, self.film, FPS, lambda done, total: None)
+                with counting("encoding", " frames") as on_progress:
+                    encode_frames(frames, self.film, FPS, on_progress)
                 print(f"wrote {self.film}")
         for signature, text in outcome.others.items():
             print(f"also seen: {signature} ({text})")

@@ -10,7 +10,7 @@ import numpy as np
 
 from estragon.envs.spaces import AgentSpaces
 from estragon.envs.wire import AgentTable
-from estragon.judge.hunt.archive import CellArchive, Key, Rollout
+from estragon.judge.hunt.archive import CellArchive, Key
 from estragon.support.errors import UserError
 
 STICK = 0.88
@@ -29,7 +29,9 @@ class ActionSampler:
             for spec in spaces.actions
             for column in range(spec.width)
         ]
-        buttons = [spec for _, spec, _ in self.columns if spec.kind == "discrete" and spec.size == 2]
+        buttons = [
+            spec for _, spec, _ in self.columns if spec.kind == "discrete" and spec.size == 2
+        ]
         self._press = 0.5 if len(buttons) <= 3 else 1.5 / len(buttons)
         """How often a button is pressed: of many, seldom more than a few at once."""
 
@@ -243,7 +245,7 @@ class Bandit:
         if untried:
             return str(random.choice(untried))
         rates = {name: gain / sec for name, (gain, sec) in self._recent.items()}
-        top = max(max(rates.values()), 1e-9)
+        top = max(1e-9, *rates.values())
         total = sum(self.time_sec.values())
         bonus = {
             name: 0.5 * np.sqrt(np.log(1.0 + total) / (1.0 + sec))
@@ -270,7 +272,9 @@ def _policy_in(model: Path) -> Path:
         with zipfile.ZipFile(model) as archive:
             data = archive.read(POLICY)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise UserError(f"--model {model}: expected an .onnx file or a model of Estragon") from error
+        raise UserError(
+            f"--model {model}: expected an .onnx file or a model of Estragon"
+        ) from error
     folder = Path(tempfile.mkdtemp(prefix="estragon-"))
     (folder / POLICY).write_bytes(data)
     return folder / POLICY

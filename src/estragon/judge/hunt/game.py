@@ -19,12 +19,13 @@ from estragon.envs.wire import ENDED, AgentTable, StepResult
 from estragon.godot.channel import Channel, ChannelError
 from estragon.godot.process import NOT_TEXT, GodotError, cpu_sec
 from estragon.support import paths
+from estragon.support.parameters import Values
 
 SCRIPT = paths.PACKAGE / "judge" / "hunt" / "hunt_tree.gd"
 ONE_AGENT = {"copies": 1, "arenas": 1, "parameter.rigs": 1}
 """Arguments that Estragon's scenes understand: a trace of one agent replays best."""
 HEAD, WIDTH = 4, 7
-"""Numbers of a tick (tick, nodes, objects, memory), then of each body (position, velocity, depth)."""
+"""Numbers of a tick: tick, nodes, objects, memory; of each body: position, velocity, depth."""
 PROBE_WAIT_SEC = 5.0
 STEP_TIMEOUT_SEC = 10.0
 LOG_ENTRY = re.compile(r"^(?:USER )?(SCRIPT ERROR|ERROR|WARNING): (.*)")
@@ -158,7 +159,8 @@ class HuntedGame:
         self._attach()
 
     def _attach(self) -> None:
-        self._scene, self._ticks, self._log_at = Scene(), [], 0
+        self._scene, self._log_at = Scene(), 0
+        self._ticks: list[np.ndarray] = []
         self._probe: Channel | None = None
         if self.has_probe:
             self._probe = Channel(self._listener.accept()[0])
@@ -168,8 +170,8 @@ class HuntedGame:
     def reset(self, seed: int) -> Snapshot:
         """Start the first episode of a seed."""
         try:
-            parameters = [{"seed": float(seed)}] if self.by_input else None
-            self._connection.send_reset(seed, parameters)
+            parameters: list[Values] = [{"seed": float(seed)}]
+            self._connection.send_reset(seed, parameters if self.by_input else None)
             result = self._connection.receive()
         except GodotError as error:
             return self._lost(error)
@@ -208,7 +210,9 @@ class HuntedGame:
             how = "hang"
         else:
             found = re.search(r"ended by (\w+)|ended with exit code (-?\d+)", text)
-            how = f"crash: {found[1] or 'exit code ' + found[2]}" if found else "crash: disconnected"
+            how = (
+                f"crash: {found[1] or 'exit code ' + found[2]}" if found else "crash: disconnected"
+            )
         empty = np.zeros(0)
         ticks = self._read_probe()
         return Snapshot(self._scene, ticks, self._read_log(), empty, empty, empty, [], lost=how)
@@ -248,8 +252,7 @@ class HuntedGame:
 def read_log(text: str) -> list[LogEntry]:
     """Errors with the place in the game's own files, and all other lines."""
     found: list[LogEntry] = []
-    for line in text.splitlines():
-        line = NOT_TEXT.sub("", line)
+    for line in NOT_TEXT.sub("", text).splitlines():
         if entry := LOG_ENTRY.match(line):
             found.append(LogEntry(entry[1], entry[2]))
         elif (place := LOG_PLACE.match(line)) and found and found[-1].kind:

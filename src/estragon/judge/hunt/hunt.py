@@ -15,8 +15,8 @@ from estragon.godot.process import GodotError
 from estragon.judge import provenance
 from estragon.judge.hunt.archive import CellArchive, Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit, Explorer, PolicyExplorer
-from estragon.judge.hunt.game import STEP_TIMEOUT_SEC, HuntedGame, Snapshot
-from estragon.judge.hunt.oracles import Finding, Usual, UserOracles, Warmup, Watcher, level_of
+from estragon.judge.hunt.game import STEP_TIMEOUT_SEC, HuntedGame
+from estragon.judge.hunt.oracles import Finding, UserOracles, Usual, Warmup, Watcher, level_of
 from estragon.judge.hunt.shorten import Shortener, cut
 from estragon.judge.hunt.traces import FORMAT, Trace, action_names, declared_bounds
 from estragon.judge.hunt.words import to_markdown
@@ -137,7 +137,7 @@ class Hunt:
     def run(self) -> HuntState:
         """Warm up, hunt, save."""
         played = self.state.played_sec
-        with self._open() as game:
+        with self.open_game() as game:
             self._start = time.monotonic()  # an import does not count
             if not self.state.usual.steps:
                 self.state.usual = self._warm_up(game)
@@ -159,7 +159,8 @@ class Hunt:
             self._save()
         return self.state
 
-    def _open(self) -> HuntedGame:
+    def open_game(self) -> HuntedGame:
+        """Start a game."""
         settings = self.settings
         launch = Launch(
             env_path=settings.game,
@@ -207,7 +208,8 @@ class Hunt:
             archive.load(read_json(file, dict[str, Any]))
         self.archive = archive
 
-    def _watcher(self, game: HuntedGame) -> Watcher:
+    def new_watcher(self, game: HuntedGame) -> Watcher:
+        """All oracles, for a new process."""
         return Watcher(self.state.usual, self.settings.user, declared_bounds(game.table))
 
     def takes(self, finding: Finding, rollouts: list[Rollout]) -> bool:
@@ -233,7 +235,7 @@ class Hunt:
         found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
         budget = float(np.clip(1.8 * settings.minutes, 4.0, 40.0))
         shortener = Shortener(game, finding, usual, settings.user, budget)
-        for tried in ([rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]):
+        for tried in [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]:
             outcome = shortener.reproduce(tried)
             if outcome.finding is not None:
                 break
@@ -363,7 +365,10 @@ class Hunt:
         self._lengths = {(f"{bug.oracle}: {bug.key}",): bug.length for bug in state.bugs}
         for name, numbers in state.explorers.items():
             if name in self.bandit.gain:
-                self.bandit.gain[name], self.bandit.bugs[name] = numbers["cells"], int(numbers["bugs"])
+                self.bandit.gain[name], self.bandit.bugs[name] = (
+                    numbers["cells"],
+                    int(numbers["bugs"]),
+                )
 
 
 class _Worker(threading.Thread):
@@ -379,11 +384,11 @@ class _Worker(threading.Thread):
     def run(self) -> None:
         """Play; an error is kept for the main thread."""
         try:
-            with self._hunt._open() as game:
+            with self._hunt.open_game() as game:
                 self._prepare(game)
                 while not self._hunt.is_over:
                     self._play(game)
-        except (UserError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - the main thread raises it
             self.error = error
 
     def _prepare(self, game: HuntedGame) -> None:
@@ -399,7 +404,7 @@ class _Worker(threading.Thread):
         if restart:
             game.restart()
         self._history = []
-        self._watcher = self._hunt._watcher(game)
+        self._watcher = self._hunt.new_watcher(game)
 
     def _play(self, game: HuntedGame) -> None:
         """One rollout of the explorer whose turn it is."""
@@ -461,5 +466,3 @@ class _Worker(threading.Thread):
 
 def _copy(rollout: Rollout) -> Rollout:
     return Rollout(rollout.seed, list(rollout.actions))
-
-

@@ -90,7 +90,8 @@ def speeds_of(shot: Snapshot, index: int) -> np.ndarray:
     speeds: np.ndarray = np.linalg.norm(ticks[:, 3:6], axis=1)
     if not speeds.any() and not shot.ended.any() and len(ticks) > 1:
         speeds = np.linalg.norm(np.diff(ticks[:, :3], axis=0), axis=1) * shot.scene.ticks_per_sec
-    return speeds[np.isfinite(speeds)]
+    finite: np.ndarray = speeds[np.isfinite(speeds)]
+    return finite
 
 
 class Warmup:
@@ -193,7 +194,9 @@ class UserOracles:
     @property
     def watched(self) -> tuple[str, ...]:
         """The properties in all expressions, such as Main/Player:position:y."""
-        return tuple(dict.fromkeys(each for text in self.expects for each in PROPERTY.findall(text)))
+        return tuple(
+            dict.fromkeys(each for text in self.expects for each in PROPERTY.findall(text))
+        )
 
     def broken(self, info: dict[str, Any], watched: np.ndarray) -> list[str]:
         """The expressions that do not hold; those with unknown names are left out."""
@@ -216,10 +219,10 @@ class UserOracles:
             raise UserError(f"--expect '{text}': {error.msg}") from error
         names = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
         for node in ast.walk(tree):
-            is_call = isinstance(node, ast.Call)
-            if not isinstance(node, EXPRESSION) or (
-                is_call and getattr(node.func, "id", None) not in FUNCTIONS
-            ):
+            is_known = not isinstance(node, ast.Call) or (
+                isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS
+            )
+            if not isinstance(node, EXPRESSION) or not is_known:
                 raise UserError(
                     f"--expect '{text}': expected a comparison of info values, {{Node:property}} "
                     f"and numbers, such as score >= 0, got {type(node).__name__}"
@@ -278,9 +281,11 @@ class Watcher:
         for entry in shot.log:
             text = _masked(entry.text)
             line = f"{entry.kind}: {entry.text}" if entry.kind else entry.text
-            for pattern in self._user.log_patterns:
-                if re.search(pattern, line):
-                    found.append(Finding("log pattern", pattern, line))
+            found += [
+                Finding("log pattern", pattern, line)
+                for pattern in self._user.log_patterns
+                if re.search(pattern, line)
+            ]
             if "Godot RL Agents: agent" in entry.text and "sending 0" in entry.text:
                 what = re.search(r"(its reward|observation '[^']*')", entry.text)
                 found.append(Finding("nan", what[1] if what else text, entry.text))
@@ -398,7 +403,8 @@ class Watcher:
             speeds, most = speeds_of(shot, index), usual.speed[kind]
             speed = float(speeds.max(initial=0.0))
             jumps = np.abs(np.diff(speeds)).max(initial=0.0) > JUMP * usual.jump[kind]
-            if most and speed > (3.0 if jumps else 25.0) * max(most, 0.3):
+            # A reset moves bodies at once.
+            if self._length and most and speed > (3.0 if jumps else 25.0) * max(most, 0.3):
                 text = f"{name} moves at {speed:g} per second, usually up to {most:g}"
                 found.append(Finding("speed", kind, text))
             found += self._overlap(shot, index, kind, ticks)
@@ -406,9 +412,7 @@ class Watcher:
                 found += self._bounds(shot, kind, ticks)
         return found
 
-    def _overlap(
-        self, shot: Snapshot, index: int, kind: str, ticks: np.ndarray
-    ) -> list[Finding]:
+    def _overlap(self, shot: Snapshot, index: int, kind: str, ticks: np.ndarray) -> list[Finding]:
         size = shot.scene.sizes[index]
         limit = max(0.35 * size, 3.0 * self._usual.depth.get(kind, np.inf))
         deep = ticks[:, 6] > limit

@@ -75,13 +75,18 @@ def make_report(state: HuntState, links: list[tuple[str, str]]) -> Report:
         Table("Explorers", ("explorer", "seconds", "new cells", "bugs"), explorers),
     ]
     count = len(state.bugs)
-    verdict = f"FAIL: {count} bug{'s' if count > 1 else ''} found" if count else "PASS: no bug found"
+    verdict = (
+        f"FAIL: {count} bug{'s' if count > 1 else ''} found" if count else "PASS: no bug found"
+    )
     title = f"Hunt of {state.scene or state.game}"
     return Report(title, not state.bugs, verdict, tables, notes, links)
 
 
 def _cases(state: HuntState) -> list[tuple[str, str, str, bool]]:
-    cases = [("hunt", f"{bug.oracle}: {bug.key}", f"{bug.text} ({bug.trace})", True) for bug in state.bugs]
+    cases = [
+        ("hunt", f"{bug.oracle}: {bug.key}", f"{bug.text} ({bug.trace})", True)
+        for bug in state.bugs
+    ]
     return cases or [("hunt", "no bug found", f"{state.steps} steps, {state.cells} cells", False)]
 
 

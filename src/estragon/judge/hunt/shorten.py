@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from estragon.judge.hunt.archive import Rollout
 from estragon.judge.hunt.game import HuntedGame
-from estragon.judge.hunt.oracles import Finding, Usual, UserOracles
+from estragon.judge.hunt.oracles import Finding, UserOracles, Usual
 from estragon.judge.hunt.traces import Outcome, play
 
 T = TypeVar("T")
@@ -45,9 +45,7 @@ class Shortener:
         """Play rollouts; only in a new process is it certain that nothing else had a part."""
         if fresh or self._is_dirty or self._finding.oracle in NEEDS_FRESH:
             self._game.restart()
-        outcome = play(
-            self._game, rollouts, self._usual, self._user, self._finding.signature
-        )
+        outcome = play(self._game, rollouts, self._usual, self._user, self._finding.signature)
         self._is_dirty = self._finding.oracle in ("crash", "hang")
         return outcome
 
@@ -97,7 +95,7 @@ class Shortener:
         return self.reproduce(rollouts, fresh=False).finding is not None
 
     def _checked(self, shorter: list[Rollout], known: list[Rollout]) -> list[Rollout]:
-        """The shorter ones, cut where the bug is seen, if a new process shows it; else the known."""
+        """The shorter ones, up to the bug, if a new process shows it; else the known ones."""
         if shorter == known:
             return known
         outcome = self.reproduce(shorter)

@@ -1,5 +1,6 @@
 """The steps that reproduce a bug, in words and as Markdown, ready for a bug tracker."""
 
+import itertools
 import shlex
 from collections.abc import Sequence
 
@@ -66,8 +67,8 @@ def to_markdown(trace: Trace, name: str) -> str:
         "## Steps",
         "\n".join(f"{number}. {text}" for number, text in enumerate(steps(trace), 1)),
         f"Replay it with `{command}`; add `--window` to watch.",
-        f"Build {trace.digest}, found by {trace.explorer}, {trace.length} actions "
-        f"(first {trace.first_length}).",
+        f"Found by {trace.explorer}: {trace.length} actions, first {trace.first_length}.",
+        f"Build {trace.digest}.",
     ]
     return "\n\n".join(lines) + "\n"
 
@@ -78,9 +79,11 @@ def _runs(trace: Trace) -> list[tuple[int, int]]:
     starts = [
         index
         for index, action in enumerate(actions)
-        if index == 0 or _told(action) != _told(actions[index - 1]) or str(index + 1) in trace.clicks
+        if index == 0
+        or _told(action) != _told(actions[index - 1])
+        or str(index + 1) in trace.clicks
     ]
-    return list(zip(starts, [*starts[1:], len(actions)], strict=True))
+    return list(itertools.pairwise([*starts, len(actions)]))
 
 
 def _told(action: Sequence[float]) -> list[float]:

@@ -12,16 +12,11 @@ from estragon.envs.wire import AgentInfo, AgentTable
 from estragon.judge.hunt.archive import CellArchive, Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit
 from estragon.judge.hunt.game import Scene, Snapshot, read_log
-from estragon.judge.hunt.oracles import (
-    LEAK_ROLLOUTS,
-    Finding,
-    UserOracles,
-    Usual,
-    Warmup,
-    Watcher,
-)
+from estragon.judge.hunt.oracles import LEAK_ROLLOUTS, Finding, Watcher
 from estragon.judge.hunt.shorten import ddmin
 from estragon.judge.hunt.traces import FORMAT, Trace
+from estragon.judge.hunt.user_oracles import UserOracles
+from estragon.judge.hunt.usual import Usual, Warmup
 from estragon.judge.hunt.words import steps, to_markdown
 from estragon.support.errors import UserError
 

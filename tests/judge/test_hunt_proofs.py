@@ -1,4 +1,4 @@
-"""Planted bugs in copies of six games: which the hunt finds, how surely traces replay, and how short.
+"""Planted bugs in copies of six games: which are found, how surely traces replay, how short.
 
 The bugs are in tests/judge/bugs/*.json. A finding belongs to a bug if its trace shows the same
 signature in a copy with only that bug, and not in the clean game. `ESTRAGON_HUNT_MINUTES` is the
@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from estragon.cli import main
-from estragon.judge.hunt.hunt import HuntState
+from estragon.judge.hunt.state import HuntState
 from estragon.judge.hunt.traces import Trace, open_trace, replay
 from estragon.support import paths
 from estragon.support.files import read_json, write_json, write_whole

@@ -40,8 +40,7 @@ def shortened(command: str) -> list[str]:
     for index, option in enumerate(words[:-1]):
         if option in SHORT:
             words[index + 1] = str(min(SHORT[option], int(words[index + 1])))
-    words = [str(ROOT / word) if word == "godot" else word for word in words]
-    return words
+    return [str(ROOT / word) if word == "godot" else word for word in words]
 
 
 @pytest.mark.slow

@@ -63,9 +63,10 @@ class JudgeHuntCommand:
     def run(self) -> int:
         """Hunt, and report."""
         from estragon.judge.hunt.explorers import EXPLORERS
-        from estragon.judge.hunt.hunt import Hunt, HuntSettings
-        from estragon.judge.hunt.oracles import UserOracles
+        from estragon.judge.hunt.hunt import Hunt
         from estragon.judge.hunt.report import check_name, make_report, write_reports
+        from estragon.judge.hunt.state import HuntSettings
+        from estragon.judge.hunt.user_oracles import UserOracles
         from estragon.judge.report import to_markdown
 
         check_span("--minutes", self.minutes, 0.01, 100_000)

@@ -1,6 +1,5 @@
 """`estragon judge hunt`: games played side by side until they break; every bug becomes a trace."""
 
-import dataclasses
 import itertools
 import threading
 import time
@@ -15,10 +14,12 @@ from estragon.godot.process import GodotError
 from estragon.judge import provenance
 from estragon.judge.hunt.archive import CellArchive, Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit, Explorer, PolicyExplorer
-from estragon.judge.hunt.game import STEP_TIMEOUT_SEC, HuntedGame
-from estragon.judge.hunt.oracles import Finding, UserOracles, Usual, Warmup, Watcher, level_of
+from estragon.judge.hunt.game import HuntedGame
+from estragon.judge.hunt.oracles import Finding, Watcher
 from estragon.judge.hunt.shorten import Shortener, cut
+from estragon.judge.hunt.state import STATE, Bug, HuntSettings, HuntState
 from estragon.judge.hunt.traces import FORMAT, Trace, action_names, declared_bounds
+from estragon.judge.hunt.usual import Usual, Warmup, level_of
 from estragon.judge.hunt.words import to_markdown
 from estragon.support.errors import UserError
 from estragon.support.files import read_json, write_json, write_whole
@@ -41,71 +42,6 @@ BY_PLACE = ("stuck", "overlap", "speed", "crash", "hang")
 MOST_PLACES = 4
 SHORTER = 0.6
 """A bug is handled again if it was seen after so much fewer actions."""
-STATE = "hunt.json"
-
-
-@dataclasses.dataclass(frozen=True)
-class HuntSettings:
-    """What to hunt, and how."""
-
-    game: Path
-    scene: str | None
-    output: Path
-    minutes: float
-    games: int
-    seed: int
-    explorers: tuple[str, ...]
-    model: Path | None
-    arguments: dict[str, str]
-    action_repeat: int | None
-    user: UserOracles
-    hang_sec: float = STEP_TIMEOUT_SEC
-
-
-class Bug(msgspec.Struct):
-    """A bug in the result; details are in its trace."""
-
-    oracle: str
-    key: str
-    text: str
-    place: list[float]
-    trace: str
-    """File name, relative to the output folder."""
-    first_seen: str
-    found_sec: float
-    explorer: str
-    length: int
-    first_length: int
-
-
-class HuntState(msgspec.Struct):
-    """What a hunt has found so far, as written to the output folder."""
-
-    game: str
-    scene: str | None
-    digest: str
-    played_sec: float = 0.0
-    steps: int = 0
-    cells: int = 0
-    returns: int = 0
-    returned: int = 0
-    """How often Go-Explore returned to a cell, and how often it really was that cell."""
-    unconfirmed: dict[str, int] = {}
-    """Findings that did not show again in a replay, by signature."""
-    explorers: dict[str, dict[str, float]] = {}
-    bugs: list[Bug] = []
-    usual: Usual = msgspec.field(default_factory=Usual)
-    level: float = 1.0
-    """The size of the level."""
-
-    @property
-    def determinism(self) -> str:
-        """What is known about it, in words."""
-        if not self.returns:
-            return "not tested"
-        share = self.returned / self.returns
-        warning = "" if share > 0.9 else "; the game is not deterministic: traces may fail"
-        return f"{self.returned} of {self.returns} returns led to the same cell{warning}"
 
 
 class Hunt:

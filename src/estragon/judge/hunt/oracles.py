@@ -1,18 +1,23 @@
-"""What counts as a bug: oracles that calibrate themselves on the game, and those a user writes."""
+"""What counts as a bug: oracles that compare every step with what is usual in the game."""
 
-import ast
 import collections
-import dataclasses
 import re
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from estragon.judge.hunt.game import Snapshot
-from estragon.support.errors import UserError
+from estragon.judge.hunt.user_oracles import UserOracles
+from estragon.judge.hunt.usual import (
+    STUCK_STEPS,
+    Usual,
+    changes_of,
+    kind_of,
+    level_of,
+    numbers_of,
+    speeds_of,
+)
 
-STUCK_STEPS = 40
 OUTSIDE_SEC = 1.0
 OVERLAP_TICKS = 24
 LEAK_ROLLOUTS = 8
@@ -23,12 +28,6 @@ JUMP = 5.0
 COUNTER = 2**31
 EVENTS = 20
 """So many events of a group must be known to judge another one."""
-EXPRESSION = (
-    *(ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Name, ast.Constant),
-    *(ast.Load, ast.boolop, ast.operator, ast.unaryop, ast.cmpop, ast.Call),
-)
-FUNCTIONS = {"abs": abs, "min": min, "max": max, "round": round}
-PROPERTY = re.compile(r"\{([^{}:]+:[^{}]+)\}")
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -45,189 +44,6 @@ class Finding(msgspec.Struct, frozen=True):
     def signature(self) -> str:
         """What a replay must show again."""
         return f"{self.oracle}: {self.key}"
-
-
-class Usual(msgspec.Struct):
-    """What a game does in a healthy warm-up; a trace carries it, so that a replay judges alike."""
-
-    steps: int = 0
-    episodes: int = 0
-    obs: list[float] = []
-    """Largest size of each value."""
-    reward: float = 0.0
-    events: dict[str, dict[str, int]] = {}
-    """How often rewards that stand out were paid: at ends or not and by sign, then by value. The
-    hunt goes on counting."""
-    longest_episode: int = 0
-    is_capped: bool = False
-    """Whether several episodes ended at exactly that length, as with a time limit."""
-    speed: dict[str, float] = {}
-    jump: dict[str, float] = {}
-    """Of bodies by kind: greatest speed, and greatest change of it within a tick."""
-    depth: dict[str, float] = {}
-    low: list[float] = []
-    high: list[float] = []
-    """Where the first body was, in most rollouts."""
-    start_low: list[float] = []
-    start_high: list[float] = []
-    """Where it was after a reset."""
-    step_cpu_ms: float = 0.0
-    travel: float = 0.0
-    """How far the first body gets in STUCK_STEPS, usually."""
-    changing: float = 0.0
-    """Share of the observation that changes in STUCK_STEPS, usually."""
-    info_low: dict[str, float] = {}
-
-
-def kind_of(body: str) -> str:
-    """The name of a body without numbers: those that a game spawns count together."""
-    return re.sub(r"@?\d+", "#", body)
-
-
-def speeds_of(shot: Snapshot, index: int) -> np.ndarray:
-    """(ticks,) float64: of a body; from its places if it moves without a velocity."""
-    ticks = shot.bodies[:, index]
-    speeds: np.ndarray = np.linalg.norm(ticks[:, 3:6], axis=1)
-    if not speeds.any() and not shot.ended.any() and len(ticks) > 1:
-        speeds = np.linalg.norm(np.diff(ticks[:, :3], axis=0), axis=1) * shot.scene.ticks_per_sec
-    finite: np.ndarray = speeds[np.isfinite(speeds)]
-    return finite
-
-
-class Warmup:
-    """Collects what is usual."""
-
-    def __init__(self) -> None:
-        self.usual = Usual()
-        self._lengths: list[int] = []
-        self._boxes: list[tuple[np.ndarray, np.ndarray]] = []
-        self._starts: list[list[float]] = []
-        self._cpu: list[float] = []
-        self._travels: list[float] = []
-        self._changes: list[float] = []
-
-    def learn(self, rollout: list[Snapshot]) -> None:
-        """Take in a rollout, its reset first."""
-        usual, length = self.usual, 0
-        obs = np.array([each.obs for each in rollout])
-        high = np.abs(obs).max(axis=0)
-        usual.obs = (np.maximum(high, usual.obs) if usual.obs else high).tolist()
-        for shot in rollout[1:]:
-            usual.steps += 1
-            length += 1
-            usual.reward = max(usual.reward, float(np.abs(shot.rewards).max(initial=0.0)))
-            if shot.ended.any():
-                self._lengths.append(length)
-                length = 0
-            else:
-                self._cpu.append(shot.cpu_ms)
-            for info in shot.infos:
-                for key, value in _numbers(info).items():
-                    usual.info_low[key] = min(usual.info_low.get(key, value), value)
-            self._learn_bodies(shot)
-        self._learn_places(rollout, obs)
-
-    def finish(self) -> Usual:
-        """What is usual."""
-        usual = self.usual
-        usual.episodes = len(self._lengths)
-        usual.longest_episode = max(self._lengths, default=0)
-        usual.is_capped = self._lengths.count(usual.longest_episode) >= 3
-        usual.step_cpu_ms = float(np.median(self._cpu)) if self._cpu else 0.0
-        usual.travel = float(np.median(self._travels)) if self._travels else 0.0
-        usual.changing = float(np.median(self._changes)) if self._changes else 0.0
-        if self._boxes:
-            # Where few rollouts get, the way there may be the bug.
-            usual.low = np.quantile([low for low, _ in self._boxes], 0.2, axis=0).tolist()
-            usual.high = np.quantile([high for _, high in self._boxes], 0.8, axis=0).tolist()
-            usual.start_low = np.min(self._starts, axis=0).tolist()
-            usual.start_high = np.max(self._starts, axis=0).tolist()
-        return usual
-
-    def _learn_bodies(self, shot: Snapshot) -> None:
-        if not len(shot.ticks):
-            return
-        usual, bodies = self.usual, shot.bodies
-        for index, name in enumerate(shot.scene.bodies):
-            kind, speeds = kind_of(name), speeds_of(shot, index)
-            jump = np.abs(np.diff(speeds)).max(initial=0.0)
-            for known, value in (
-                (usual.speed, speeds.max(initial=0.0)),
-                (usual.jump, jump),
-                (usual.depth, bodies[:, index, 6].max()),
-            ):
-                known[kind] = max(known.get(kind, 0.0), float(np.nan_to_num(value)))
-
-    def _learn_places(self, rollout: list[Snapshot], obs: np.ndarray) -> None:
-        places = np.array([each.place for each in rollout if each.place])
-        if len(places):
-            self._boxes.append((places.min(axis=0), places.max(axis=0)))
-            self._starts.append(places[0].tolist())
-        for start in range(0, len(rollout) - STUCK_STEPS, STUCK_STEPS):
-            part = slice(start, start + STUCK_STEPS)
-            if any(each.ended.any() for each in rollout[part]):
-                continue
-            self._changes.append(float(_changes(obs[part]).mean()))
-            if len(places) == len(rollout):
-                self._travels.append(float(np.ptp(places[part], axis=0).max()))
-
-
-@dataclasses.dataclass(frozen=True)
-class UserOracles:
-    """What a user asks for."""
-
-    log_patterns: tuple[str, ...] = ()
-    expects: tuple[str, ...] = ()
-    warnings: bool = False
-    """Whether a warning of the game is a bug, too."""
-
-    def __post_init__(self) -> None:
-        """Check patterns and expressions."""
-        for pattern in self.log_patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise UserError(f"--log-pattern '{pattern}': {error}") from error
-        for text in self.expects:
-            self._compile(text)
-
-    @property
-    def watched(self) -> tuple[str, ...]:
-        """The properties in all expressions, such as Main/Player:position:y."""
-        return tuple(
-            dict.fromkeys(each for text in self.expects for each in PROPERTY.findall(text))
-        )
-
-    def broken(self, info: dict[str, Any], watched: np.ndarray) -> list[str]:
-        """The expressions that do not hold; those with unknown names are left out."""
-        names: dict[str, Any] = {f"_{i}": float(value) for i, value in enumerate(watched)}
-        names |= info
-        found = []
-        for text in self.expects:
-            code, used = self._compile(text)
-            known = all(name in names and names[name] == names[name] for name in used)
-            if known and not eval(code, {"__builtins__": {}}, names | FUNCTIONS):  # noqa: S307
-                found.append(text)
-        return found
-
-    def _compile(self, text: str) -> tuple[Any, set[str]]:
-        order = {name: f"_{i}" for i, name in enumerate(self.watched)}
-        plain = PROPERTY.sub(lambda found: order[found[1]], text)
-        try:
-            tree = ast.parse(plain.strip(), mode="eval")
-        except SyntaxError as error:
-            raise UserError(f"--expect '{text}': {error.msg}") from error
-        names = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
-        for node in ast.walk(tree):
-            is_known = not isinstance(node, ast.Call) or (
-                isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS
-            )
-            if not isinstance(node, EXPRESSION) or not is_known:
-                raise UserError(
-                    f"--expect '{text}': expected a comparison of info values, {{Node:property}} "
-                    f"and numbers, such as score >= 0, got {type(node).__name__}"
-                )
-        return compile(tree, "--expect", "eval"), names - FUNCTIONS.keys()
 
 
 class Watcher:
@@ -329,7 +145,7 @@ class Watcher:
             text = f"a reward of {reward:g}, usually at most {usual.reward:g}"
             found.append(Finding("reward", "beyond what is usual", text))
         for info in shot.infos:
-            for key, value in _numbers(info).items():
+            for key, value in numbers_of(info).items():
                 if value < 0 <= usual.info_low.get(key, -1.0):
                     found.append(Finding("counter", f"{key} is negative", f"{key} is {value:g}"))
                 if abs(value) >= COUNTER and key != "seed":
@@ -375,7 +191,7 @@ class Watcher:
                 return []
         elif usual.travel > 0.0:
             return []
-        share = float(_changes(np.array([obs for obs, _, _ in self._recent])).mean())
+        share = float(changes_of(np.array([obs for obs, _, _ in self._recent])).mean())
         if share > 0.25 * usual.changing:
             return []
         text = f"{STUCK_STEPS} varied actions change nothing"
@@ -464,21 +280,6 @@ class Watcher:
         return []
 
 
-def level_of(static: list[list[float]], usual: Usual) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the greatest corner of the level.
-
-    Along an axis on which all starts lie between the static colliders, those are its ends. Along
-    others, such as the height above a floor, it also is where the first body usually gets.
-    """
-    low, high = np.array(usual.low), np.array(usual.high)
-    if static:
-        ends = np.array(static)
-        encloses = (ends[0] <= usual.start_low) & (usual.start_high <= ends[1])
-        low = np.where(encloses, ends[0], np.minimum(ends[0], low))
-        high = np.where(encloses, ends[1], np.maximum(ends[1], high))
-    return low, high
-
-
 def is_varied(actions: np.ndarray) -> bool:
     """Whether every column takes clearly different values, so that something should happen."""
     return bool((np.ptp(actions, axis=0) >= 1.0).all() and len(np.unique(actions, axis=0)) >= 4)
@@ -487,20 +288,6 @@ def is_varied(actions: np.ndarray) -> bool:
 def _file(finding: Finding) -> str:
     """The file of an error."""
     return finding.key.rpartition(" (")[2]
-
-
-def _changes(obs: np.ndarray) -> np.ndarray:
-    """(values,) bool: which of them change within a window (steps, values)."""
-    changed: np.ndarray = np.ptp(obs, axis=0) > 1e-4 * np.maximum(1.0, np.abs(obs).max(axis=0))
-    return changed
-
-
-def _numbers(info: dict[str, Any]) -> dict[str, float]:
-    return {
-        key: float(value)
-        for key, value in info.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
 
 
 def _masked(text: str) -> str:

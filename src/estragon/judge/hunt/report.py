@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from estragon.judge.hunt.hunt import HuntState
+from estragon.judge.hunt.state import HuntState
 from estragon.judge.report import Report, Table, junit, link_to, to_html, to_markdown
 from estragon.support.errors import UserError
 from estragon.support.files import read_json, write_json, write_whole

@@ -6,8 +6,10 @@ from typing import TypeVar
 
 from estragon.judge.hunt.archive import Rollout
 from estragon.judge.hunt.game import HuntedGame
-from estragon.judge.hunt.oracles import Finding, UserOracles, Usual
+from estragon.judge.hunt.oracles import Finding
 from estragon.judge.hunt.traces import Outcome, play
+from estragon.judge.hunt.user_oracles import UserOracles
+from estragon.judge.hunt.usual import Usual
 
 T = TypeVar("T")
 NEEDS_FRESH = ("crash", "hang", "nan", "leak", "bad message")

@@ -13,7 +13,9 @@ from estragon.envs.launch import Launch
 from estragon.envs.wire import AgentTable
 from estragon.judge.hunt.archive import Rollout
 from estragon.judge.hunt.game import STEP_TIMEOUT_SEC, HuntedGame
-from estragon.judge.hunt.oracles import Finding, UserOracles, Usual, Watcher
+from estragon.judge.hunt.oracles import Finding, Watcher
+from estragon.judge.hunt.user_oracles import UserOracles
+from estragon.judge.hunt.usual import Usual
 from estragon.support.errors import UserError
 from estragon.support.files import read_json, write_json
 

@@ -155,7 +155,7 @@ def test_an_episode_without_end_and_an_event_that_is_paid_twice() -> None:
     assert "endless episode: no end" in findings(endless)
     paid = [shot(reward=1.0, ended=True) for _ in range(30)]
     assert findings(paid) == []
-    assert "reward: paid twice, end+" in findings([*paid, shot(reward=2.0, ended=True)])
+    assert "reward: paid twice, end" in findings([*paid, shot(reward=2.0, ended=True)])
 
 
 def test_expectations_and_patterns_of_the_user() -> None:

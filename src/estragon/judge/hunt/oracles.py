@@ -141,7 +141,9 @@ class Watcher:
                 text = f"observation {index} is {shot.obs[index]:g}, usually {usual.obs[index]:g}"
                 found.append(Finding("range", f"observation {index} beyond what is usual", text))
         reward = float(np.abs(shot.rewards).max(initial=0.0))
-        if usual.episodes >= 10 and reward > 4.0 * max(usual.reward, 0.25):
+        # A goal that few reach may pay a lot.
+        factor = 25.0 if shot.ended.any() else 5.0
+        if usual.episodes >= 10 and reward > factor * max(usual.reward, 0.25):
             text = f"a reward of {reward:g}, usually at most {usual.reward:g}"
             found.append(Finding("reward", "beyond what is usual", text))
         for info in shot.infos:
@@ -156,9 +158,9 @@ class Watcher:
         """An event is paid twice if such events nearly always pay half as much."""
         least = 0.4 * self._usual.reward
         for reward, ended in zip(shot.rewards.tolist(), shot.ended.tolist(), strict=True):
-            if not least or abs(reward) < max(least, 0.1):
-                continue
-            group = f"{'end' if ended else 'step'}{'+' if reward > 0 else '-'}"
+            if not least or reward < max(least, 0.1):
+                continue  # two penalties at once are nothing unusual
+            group = "end" if ended else "step"
             counts = self._usual.events.setdefault(group, {})
             value = f"{reward:.1g}"
             total, common = sum(counts.values()), max(counts, key=counts.__getitem__, default="0")

@@ -20,7 +20,7 @@ class Usual(msgspec.Struct):
     """Largest size of each value."""
     reward: float = 0.0
     events: dict[str, dict[str, int]] = {}
-    """How often rewards that stand out were paid: at ends or not and by sign, then by value. The
+    """How often rewards that stand out were paid, at ends and in other steps, by value. The
     hunt goes on counting."""
     longest_episode: int = 0
     is_capped: bool = False

@@ -1,5 +1,7 @@
 """The parts of the hunt that need no game: delta debugging, archive, oracles, words, explorers."""
 
+import copy
+import functools
 import time
 from pathlib import Path
 
@@ -63,9 +65,14 @@ def shot(
     )
 
 
-def healthy(seed: int = 0) -> Usual:
+def healthy() -> Usual:
     """What is usual in a game that walks about, with a time limit of 50 steps."""
-    random, warmup = np.random.default_rng(seed), Warmup()
+    return copy.deepcopy(_warmed_up())
+
+
+@functools.cache
+def _warmed_up() -> Usual:
+    random, warmup = np.random.default_rng(0), Warmup()
     for _ in range(12):
         rollout, at = [shot()], np.array([0.0, 0.5, 0.0])
         for step in range(150):
@@ -78,9 +85,9 @@ def healthy(seed: int = 0) -> Usual:
     return warmup.finish()
 
 
-def findings(shots: list[Snapshot], usual: Usual | None = None) -> list[str]:
+def findings(shots: list[Snapshot]) -> list[str]:
     """The signatures that the oracles see in a rollout, its reset first."""
-    watcher = Watcher(healthy() if usual is None else usual, UserOracles(), [])
+    watcher = Watcher(healthy(), UserOracles(), [])
     random, found = np.random.default_rng(0), []
     for number, each in enumerate(shots):
         action = None if number == 0 else random.uniform(-1.0, 1.0, 3)

@@ -99,6 +99,8 @@ def _describe(trace: Trace, start: int, end: int) -> str:
             parts += [f"click “{clicked}”"] if clicked else []
         elif value == 1.0:
             parts.append(f"hold {name}")
+        elif value > 1.0:
+            parts.append(f"choose {value:g} of {name}")
         elif value:
             parts.append(f"hold {name} at {value:g}")
     what = " and ".join(parts) if parts else "wait"

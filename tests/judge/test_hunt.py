@@ -31,7 +31,7 @@ def test_bugs_are_found_shortened_and_replayed(
     output, result = tmp_path / "hunt", tmp_path / "result.json"
     reports = [str(tmp_path / name) for name in ("report.html", "junit.xml")]
     words = ["--scene", MARBLE, "--json", str(result), "--report", *reports]
-    assert hunt(game, output, *words, minutes=0.35) == CHECK_FAILED
+    assert hunt(game, output, *words, minutes=0.3) == CHECK_FAILED
     bugs = json.loads(result.read_text())["bugs"]
     error = next(bug for bug in bugs if bug["oracle"] == "script error")
     assert "marble_ball.gd" in error["key"]

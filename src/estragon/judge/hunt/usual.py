@@ -61,15 +61,14 @@ def speeds_of(shot: Snapshot, index: int) -> np.ndarray:
 def level_of(static: list[list[float]], usual: Usual) -> tuple[np.ndarray, np.ndarray]:
     """The least and the greatest corner of the level.
 
-    Along an axis on which all starts lie between the static colliders, those are its ends. Along
-    others, such as the height above a floor, it also is where the first body usually gets.
+    On a side on which all starts lie within the static colliders, those are its end. On others,
+    such as above a floor, it also is where the first body usually gets.
     """
     low, high = np.array(usual.low), np.array(usual.high)
     if static:
         ends = np.array(static)
-        encloses = (ends[0] <= usual.start_low) & (usual.start_high <= ends[1])
-        low = np.where(encloses, ends[0], np.minimum(ends[0], low))
-        high = np.where(encloses, ends[1], np.maximum(ends[1], high))
+        low = np.where(ends[0] <= usual.start_low, ends[0], np.minimum(ends[0], low))
+        high = np.where(usual.start_high <= ends[1], ends[1], np.maximum(ends[1], high))
     return low, high
 
 

@@ -83,6 +83,9 @@ class JudgeHuntCommand:
             raise UserError(f"{self.game} does not exist: expected a project folder or a game")
         if self.model is not None and not self.model.is_file():
             raise UserError(f"--model {self.model} does not exist")
+        scene = self.scene
+        if scene is not None and not scene.startswith(("res://", "uid://")):
+            scene = f"res://{scene}"
         arguments: dict[str, str] = {}
         for each in self.argument:
             key, equals, value = each.partition("=")
@@ -100,7 +103,7 @@ class JudgeHuntCommand:
             ensure_writable(path)
         settings = HuntSettings(
             game=self.game,
-            scene=self.scene,
+            scene=scene,
             output=self.output,
             minutes=self.minutes,
             games=self.games or os.cpu_count() or 1,

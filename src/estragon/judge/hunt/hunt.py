@@ -11,7 +11,7 @@ import numpy as np
 
 from estragon.envs.launch import Launch
 from estragon.godot.process import GodotError
-from estragon.godot.project import import_project
+from estragon.godot.project import ready_project
 from estragon.judge import provenance
 from estragon.judge.hunt.archive import CellArchive, Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit, Explorer, PolicyExplorer
@@ -58,7 +58,7 @@ class Hunt:
         """Of what was handled, or is being handled: signature, and place where that matters."""
         self._start = self._saved_at = time.monotonic()
         if (settings.game / "project.godot").is_file():
-            import_project(settings.game)  # which adds files of Godot's own
+            ready_project(settings.game, settings.scene)  # which adds files of Godot's own
         digest = provenance.build_of(settings.game).digest
         self.state = HuntState(settings.game.absolute().name, settings.scene, digest)
         self._load()

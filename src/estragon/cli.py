@@ -62,6 +62,8 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ),
     ("judge", "regress"): Verb("compare an evaluation with a baseline", underscores=True),
     ("judge", "report"): Verb("write a report as Markdown, HTML or JUnit XML", underscores=True),
+    ("judge", "hunt"): Verb("play a game until it breaks; a replay of every bug", "train"),
+    ("judge", "replay"): Verb("play the trace of a bug again"),
     ("spacetime", "run"): Verb("run a SpaceTime scene with its HTTP API"),
     ("eval-episode",): Verb("play one match, with a log and a picture"),
     ("layout",): Verb("check and show a layout, or generate one"),

@@ -76,6 +76,12 @@ class Launch:
     arguments: Mapping[str, object] = dataclasses.field(default_factory=dict)
     """Further `--key=value` arguments for the game."""
 
+    engine_options: tuple[str, ...] = ()
+    """Further options for Godot itself, such as another script to run."""
+
+    needs_sync: bool = True
+    """Whether to reject a scene without a Sync node."""
+
     parameters: PlanSource | None = None
     """Parameters of the game: a file such as docs/parameters.md shows, its contents, or a plan."""
 
@@ -154,7 +160,8 @@ class GameProgram:
             self._godot = require_godot()
             if scene is not None and (path / "project.godot").is_file():
                 _check_scene(path, scene)
-            self.sync_hint = check_sync(path, scene)
+            if launch.needs_sync:
+                self.sync_hint = check_sync(path, scene)
             ready = ready_project(path, scene, godot=self._godot, strict=launch.strict_import)
             self.warnings = ready.warnings
             self._ticks = project_ticks(ready.folder)
@@ -184,7 +191,7 @@ class GameProgram:
     def command(self, port: int, seed: int, *, draws: bool) -> list[str | Path]:
         """The command line of one of the games, without Godot itself."""
         launch = self._launch
-        command = [*self._command]
+        command = [*self._command, *launch.engine_options]
         if launch.show_window:
             command += RENDERER if self._godot else []
         else:

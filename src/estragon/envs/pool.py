@@ -169,6 +169,13 @@ class GamePool:
             raise UserError("reload_scene: only games with wire='http' can reload their scene")
         self._to_reload.update(range(len(self.games)))
 
+    def restart(self) -> None:
+        """Replace all games by new processes that begin as the first ones did."""
+        self._check_open()
+        for index, game in enumerate(self.games):
+            game.kill()
+            self.games[index] = self._connect(*self._start(index, self.launch.seed + index))
+
     def call(self, method: str) -> list[Any]:
         """Call a method of all agents; returns what it returned, agent by agent."""
         self._check_open()

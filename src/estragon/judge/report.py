@@ -154,15 +154,23 @@ def to_html(report: Report, charts: Sequence[tuple[str, bytes]]) -> str:
 
 def to_junit(report: Report, verdict: Verdict | None) -> str:
     """One test case per judged metric and per check of the training."""
-    suite = ET.Element("testsuite", name=_xml(report.title))
-    cases = [each for each in (verdict.findings if verdict else []) if each.judged]
-    for each in cases:
-        text = f"{each.name}: {change_text(each)}, {verdict_text(each)}"
-        _case(suite, "regression", each.name, text, failed=each.status == "regression")
+    cases: list[tuple[str, str, str, bool]] = []
+    for each in verdict.findings if verdict else []:
+        if each.judged:
+            text = f"{each.name}: {change_text(each)}, {verdict_text(each)}"
+            cases.append(("regression", each.name, text, each.status == "regression"))
     for table in report.tables:
         if table.title == "Training":
             for name, result, text in table.rows:
-                _case(suite, "training", name, text, failed=result == "FAIL")
+                cases.append(("training", name, text, result == "FAIL"))
+    return junit(report.title, cases)
+
+
+def junit(title: str, cases: Sequence[tuple[str, str, str, bool]]) -> str:
+    """JUnit XML of test cases: group, name, text, whether it failed."""
+    suite = ET.Element("testsuite", name=_xml(title))
+    for group, name, text, failed in cases:
+        _case(suite, group, name, text, failed=failed)
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     ET.indent(suite)

@@ -1,0 +1,1 @@
+"""Plays any game until it breaks: explorers, oracles, and a short trace of each bug."""

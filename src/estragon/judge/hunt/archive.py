@@ -1,0 +1,116 @@
+"""The cells of a game that were visited, and the shortest way to each."""
+
+import dataclasses
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from estragon.judge.hunt.game import Snapshot
+
+BINS = 24
+"""Cells along the longer side of the level."""
+BITS, BITS_ALONE = 6, 14
+"""Bits of an observation's random projection, if there also is a place, and if not."""
+Key = tuple[int, ...]
+
+
+class Rollout(msgspec.Struct):
+    """A reset and the actions after it; each is the action of all agents."""
+
+    seed: int
+    actions: list[list[float]]
+
+
+@dataclasses.dataclass(slots=True)
+class Cell:
+    """A part of the game's states."""
+
+    visits: int
+    rollout: Rollout
+    steps: int
+    """So many actions of the rollout lead here."""
+    chosen: int = 0
+    """How often it was returned to."""
+
+
+class CellArchive:
+    """Cells by the place of the first body and a coarse hash of the observation."""
+
+    def __init__(self, size: float, obs_scale: list[float], *, moves: bool = True) -> None:
+        """Of a level.
+
+        Args:
+            size: of its longest side.
+            obs_scale: the usual size of each value observed.
+            moves: whether places tell cells apart.
+        """
+        self.cells: dict[Key, Cell] = {}
+        self.heat: dict[tuple[int, int], int] = {}
+        """Visits by place, seen from above."""
+        self.curve: list[tuple[float, int]] = []
+        """Seconds played, cells."""
+        self.cell_size = max(size, 1e-6) / BINS
+        self._scale = np.maximum(np.array(obs_scale), 1e-3)
+        random = np.random.default_rng(0)
+        self._planes = random.normal(size=(len(obs_scale), BITS if moves else BITS_ALONE))
+
+    def key_of(self, shot: Snapshot) -> Key:
+        """The cell of a snapshot."""
+        number = 0
+        if len(shot.obs) == len(self._scale):
+            bits = (shot.obs / self._scale) @ self._planes > 0.0
+            number = int(bits @ (1 << np.arange(len(bits))))
+        return (*(int(np.floor(value / self.cell_size)) for value in shot.place), number)
+
+    def visit(self, key: Key, shot: Snapshot, rollout: Rollout, steps: int) -> bool:
+        """Count a visit; whether the cell is new."""
+        if shot.place:
+            across = (key[0], key[2] if shot.scene.is_3d else key[1])
+            self.heat[across] = self.heat.get(across, 0) + 1
+        cell = self.cells.get(key)
+        if cell is None:
+            self.cells[key] = Cell(1, rollout, steps)
+            return True
+        cell.visits += 1
+        if steps < cell.steps:
+            cell.rollout, cell.steps = rollout, steps
+        return False
+
+    def choose(self, random: np.random.Generator) -> tuple[Key, Cell] | None:
+        """A cell to return to: rarely visited, rarely chosen."""
+        if not self.cells:
+            return None
+        keys, cells = list(self.cells), list(self.cells.values())
+        weights = np.array([1.0 / np.sqrt(1.0 + each.visits + 4.0 * each.chosen) for each in cells])
+        index = int(random.choice(len(cells), p=weights / weights.sum()))
+        cells[index].chosen += 1
+        return keys[index], cells[index]
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON; cells share their rollouts."""
+        numbers: dict[int, int] = {}
+        rollouts: list[Rollout] = []
+        for cell in self.cells.values():
+            if id(cell.rollout) not in numbers:
+                numbers[id(cell.rollout)] = len(rollouts)
+                rollouts.append(cell.rollout)
+        cells = [
+            [list(key), cell.visits, numbers[id(cell.rollout)], cell.steps]
+            for key, cell in self.cells.items()
+        ]
+        heat = [[*place, count] for place, count in self.heat.items()]
+        return {
+            "rollouts": [msgspec.to_builtins(each) for each in rollouts],
+            "cells": cells,
+            "heat": heat,
+            "curve": self.curve,
+        }
+
+    def load(self, plain: dict[str, Any]) -> None:
+        """Take what `plain` returned."""
+        rollouts = msgspec.convert(plain["rollouts"], list[Rollout])
+        for key, visits, number, steps in plain["cells"]:
+            self.cells[tuple(key)] = Cell(visits, rollouts[number], steps)
+        self.heat = {(x, y): count for x, y, count in plain["heat"]}
+        self.curve = [(float(sec), int(count)) for sec, count in plain["curve"]]

@@ -1,0 +1,280 @@
+"""Ways to explore a game, behind one interface, and the bandit that shares the time among them."""
+
+import abc
+import dataclasses
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estragon.envs.spaces import AgentSpaces
+from estragon.envs.wire import AgentTable
+from estragon.judge.hunt.archive import CellArchive, Key
+from estragon.support.errors import UserError
+
+STICK = 0.88
+SEEDS = 64
+"""Most rollouts start from one of these seeds, so that cells of one seed add up."""
+
+
+class ActionSampler:
+    """Actions of all agents of a game as one vector."""
+
+    def __init__(self, table: AgentTable) -> None:
+        self.spaces: list[AgentSpaces] = [agent.spaces for agent in table.agents]
+        self.columns = [
+            (row, spec, column)
+            for row, spaces in enumerate(self.spaces)
+            for spec in spaces.actions
+            for column in range(spec.width)
+        ]
+        buttons = [
+            spec for _, spec, _ in self.columns if spec.kind == "discrete" and spec.size == 2
+        ]
+        self._press = 0.5 if len(buttons) <= 3 else 1.5 / len(buttons)
+        """How often a button is pressed: of many, seldom more than a few at once."""
+
+    @property
+    def idle(self) -> np.ndarray:
+        """No movement, and the first choice of everything."""
+        return np.zeros(len(self.columns), np.float32)
+
+    def random(self, random: np.random.Generator) -> np.ndarray:
+        """Any action."""
+        return np.array([self._draw(spec, random) for _, spec, _ in self.columns], np.float32)
+
+    def strong(self, random: np.random.Generator) -> np.ndarray:
+        """Full deflections only, as at the edges of a stick."""
+        action = self.random(random)
+        for index, (_, spec, _) in enumerate(self.columns):
+            if spec.kind == "continuous":
+                action[index] = random.choice([-1.0, 0.0, 1.0])
+        return action
+
+    def sweep(self) -> list[np.ndarray]:
+        """Each direction of each column alone."""
+        found = []
+        for index, (_, spec, _) in enumerate(self.columns):
+            choices = [-1.0, 1.0] if spec.kind == "continuous" else range(1, min(spec.size, 16))
+            for value in choices:
+                action = self.idle
+                action[index] = value
+                found.append(action)
+        return found
+
+    def _draw(self, spec: Any, random: np.random.Generator) -> float:
+        if spec.kind == "continuous":
+            return round(float(random.uniform(-1.0, 1.0)), 2)
+        if spec.size == 2:
+            return float(random.random() < self._press)
+        return float(random.integers(spec.size))
+
+
+@dataclasses.dataclass
+class Start:
+    """Where a rollout of an explorer begins: a seed, and actions to repeat first."""
+
+    seed: int
+    prefix: list[list[float]]
+    cell: Key | None = None
+    """Where the prefix leads, if the game is deterministic."""
+
+
+class Explorer(abc.ABC):
+    """Chooses where rollouts begin, and every action."""
+
+    def __init__(self, sampler: ActionSampler, random: np.random.Generator) -> None:
+        self.sampler, self.random = sampler, random
+
+    def start(self, archive: CellArchive) -> Start:
+        """Where the next rollout begins."""
+        return Start(int(self.random.integers(SEEDS)), [])
+
+    @abc.abstractmethod
+    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+        """The next action in this cell."""
+
+
+class RandomExplorer(Explorer):
+    """A new random action in every step."""
+
+    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+        """Any action."""
+        return self.sampler.random(self.random)
+
+
+class StickyExplorer(Explorer):
+    """Random actions, each held for a while: gets further than noise."""
+
+    def start(self, archive: CellArchive) -> Start:
+        """At a seed; nothing is held yet."""
+        self._held = self.sampler.random(self.random)
+        return super().start(archive)
+
+    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+        """The one before, or a new one."""
+        if self.random.random() > STICK:
+            draw = self.sampler.strong if self.random.random() < 0.5 else self.sampler.random
+            self._held = draw(self.random)
+        return self._held
+
+
+class SweepExplorer(Explorer):
+    """Scripted: holds each direction long, runs into edges and corners, mashes buttons."""
+
+    def start(self, archive: CellArchive) -> Start:
+        """At a seed, with a new script."""
+        sweep, random = self.sampler.sweep(), self.random
+        kind = random.integers(4)
+        script: list[np.ndarray] = []
+        for _ in range(12):
+            action = sweep[random.integers(len(sweep))].copy()
+            if kind == 1:  # towards a corner: two at once
+                other = sweep[random.integers(len(sweep))]
+                action = np.where(other != 0.0, other, action)
+            if kind == 2:  # mash: on and off
+                script += [action, self.sampler.idle] * int(random.integers(3, 12))
+            elif kind == 3:  # a sequence of short presses
+                script += [action] * int(random.integers(1, 4))
+            else:
+                script += [action] * int(random.integers(15, 60))
+        self._script = iter(script)
+        return super().start(archive)
+
+    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+        """The next one of the script, then random ones."""
+        action = next(self._script, None)
+        return self.sampler.strong(self.random) if action is None else action
+
+
+class NoveltyExplorer(StickyExplorer):
+    """Count-based: prefers the action that was taken least in a cell."""
+
+    def __init__(self, sampler: ActionSampler, random: np.random.Generator) -> None:
+        super().__init__(sampler, random)
+        self._moves = [*sampler.sweep(), sampler.idle]
+        self._taken: dict[Key, np.ndarray] = {}
+        self._last: Key = ()
+
+    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+        """Keep going within a cell; in a new cell, the action that was taken least."""
+        if key != self._last or self.random.random() > STICK:
+            taken = self._taken.setdefault(key, np.zeros(len(self._moves)))
+            least = np.flatnonzero(taken == taken.min())
+            chosen = int(self.random.choice(least))
+            taken[chosen] += 1
+            self._held, self._last = self._moves[chosen], key
+        return self._held
+
+
+class GoExplorer(StickyExplorer):
+    """Returns to a promising cell by the actions that led there, then explores from it."""
+
+    def start(self, archive: CellArchive) -> Start:
+        """At a cell."""
+        start = super().start(archive)
+        chosen = archive.choose(self.random)
+        if chosen is None:
+            return start
+        key, cell = chosen
+        return Start(cell.rollout.seed, cell.rollout.actions[: cell.steps], key)
+
+
+class PolicyExplorer(StickyExplorer):
+    """A trained policy, disturbed by held random actions."""
+
+    def __init__(self, sampler: ActionSampler, random: np.random.Generator, model: Path) -> None:
+        super().__init__(sampler, random)
+        from estragon.trainers.players import OnnxPolicy
+
+        if model.suffix == ".zip":
+            model = _policy_in(model)
+        self._policy = OnnxPolicy(model)
+        self._noise = 0.0
+
+    def start(self, archive: CellArchive) -> Start:
+        """At a seed, with new noise."""
+        self._noise = float(self.random.choice([0.02, 0.1, 0.3]))
+        self._left = 0
+        return super().start(archive)
+
+    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+        """What the policy does, or now and then something else for a while."""
+        if self._left == 0 and self.random.random() < self._noise:
+            self._left = int(self.random.integers(1, 12))
+            self._held = self.sampler.strong(self.random)
+        if self._left:
+            self._left -= 1
+            return self._held
+        spaces = self.sampler.spaces
+        if len({each.obs_size for each in spaces}) != 1:
+            raise UserError("--model: expected agents that all observe the same")
+        from estragon.envs.spaces import ActionCodec
+
+        rows = obs.reshape(len(spaces), -1)
+        images = np.zeros((len(spaces), 0), np.uint8)
+        codec = ActionCodec(spaces[0])
+        chosen = self._policy(
+            spaces[0].split(rows, images), codec.space, np.zeros(len(spaces), bool)
+        )
+        return codec.encode(chosen, len(spaces)).reshape(-1)
+
+
+EXPLORERS: dict[str, type[Explorer]] = {
+    "random": RandomExplorer,
+    "sticky": StickyExplorer,
+    "sweep": SweepExplorer,
+    "novelty": NoveltyExplorer,
+    "goexplore": GoExplorer,
+}
+
+
+class Bandit:
+    """UCB over explorers: the time goes to the one that finds most new cells and bugs."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.gain = dict.fromkeys(names, 0.0)
+        self.time_sec = dict.fromkeys(names, 0.0)
+        self.bugs = dict.fromkeys(names, 0)
+        self._recent = {name: [0.0, 1e-3] for name in names}
+
+    def choose(self, random: np.random.Generator) -> str:
+        """The next explorer."""
+        untried = [name for name, spent in self.time_sec.items() if spent == 0.0]
+        if untried:
+            return str(random.choice(untried))
+        rates = {name: gain / sec for name, (gain, sec) in self._recent.items()}
+        top = max(1e-9, *rates.values())
+        total = sum(self.time_sec.values())
+        bonus = {
+            name: 0.5 * np.sqrt(np.log(1.0 + total) / (1.0 + sec))
+            for name, sec in self.time_sec.items()
+        }
+        return max(rates, key=lambda name: rates[name] / top + bonus[name])
+
+    def reward(self, name: str, new_cells: int, bugs: int, sec: float) -> None:
+        """What a rollout gained; old gains fade."""
+        self.gain[name] += new_cells
+        self.bugs[name] += bugs
+        self.time_sec[name] += sec
+        gain, spent = self._recent[name]
+        self._recent[name] = [0.97 * gain + new_cells + 50.0 * bugs, 0.97 * spent + sec]
+
+
+def _policy_in(model: Path) -> Path:
+    """The ONNX file in an SB3 model that Estragon saved."""
+    import tempfile
+
+    from estragon.trainers.sb3.model_file import POLICY
+
+    try:
+        with zipfile.ZipFile(model) as archive:
+            data = archive.read(POLICY)
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise UserError(
+            f"--model {model}: expected an .onnx file or a model of Estragon"
+        ) from error
+    folder = Path(tempfile.mkdtemp(prefix="estragon-"))
+    (folder / POLICY).write_bytes(data)
+    return folder / POLICY

@@ -1,0 +1,407 @@
+"""`estragon judge hunt`: games played side by side until they break; every bug becomes a trace."""
+
+import itertools
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from estragon.envs.launch import Launch
+from estragon.godot.process import GodotError
+from estragon.godot.project import ready_project
+from estragon.judge import provenance
+from estragon.judge.hunt.archive import CellArchive, Rollout
+from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit, Explorer, PolicyExplorer
+from estragon.judge.hunt.game import HuntedGame
+from estragon.judge.hunt.oracles import Finding, Watcher
+from estragon.judge.hunt.shorten import Shortener, cut
+from estragon.judge.hunt.state import STATE, Bug, HuntSettings, HuntState
+from estragon.judge.hunt.traces import FORMAT, Trace, action_names, declared_bounds
+from estragon.judge.hunt.usual import Usual, Warmup, level_of
+from estragon.judge.hunt.words import to_markdown
+from estragon.support.errors import UserError
+from estragon.support.files import read_json, write_json, write_whole
+from estragon.support.interrupts import StopRequest
+from estragon.support.progress import Progress
+
+WARMUP_STEPS, WARMUP_ROLLOUTS = 5000, 12
+WARMUP_LENGTHS = (300, 1200, 300)
+WARMUP_LEAST = 3
+WARMUP_SHARE, WARMUP_SEC = 0.25, 60.0
+PROCESS_STEPS = 12_000
+"""A process is replaced after so many steps, so that what it has played stays short enough."""
+CROSSES = 0.2
+"""Share of rollouts that go on when an episode ends; traces of one episode are shorter."""
+SAVE_SEC = 20.0
+TRIES = 3
+"""How often a finding may fail to replay before it is left alone."""
+BY_PLACE = ("stuck", "overlap", "speed", "crash", "hang")
+"""Oracles whose findings at another place may be other bugs."""
+MOST_PLACES = 4
+SHORTER = 0.6
+"""A bug is handled again if it was seen after so much fewer actions."""
+
+
+class Hunt:
+    """All games of a hunt, and what they share; `lock` guards it."""
+
+    def __init__(self, settings: HuntSettings, progress: Progress, stop: StopRequest) -> None:
+        self.settings, self.progress, self.stop = settings, progress, stop
+        self.lock = threading.Lock()
+        self.archive = CellArchive(1.0, [])
+        names = [*settings.explorers, *(["policy"] if settings.model else [])]
+        self.bandit = Bandit(names)
+        self._lengths: dict[tuple[object, ...], int] = {}
+        """Of what was handled, or is being handled: signature, and place where that matters."""
+        self._start = self._saved_at = time.monotonic()
+        if (settings.game / "project.godot").is_file():
+            ready_project(settings.game, settings.scene)  # which adds files of Godot's own
+        digest = provenance.build_of(settings.game).digest
+        self.state = HuntState(settings.game.absolute().name, settings.scene, digest)
+        self._load()
+
+    @property
+    def seconds(self) -> float:
+        """Played in this run."""
+        return time.monotonic() - self._start
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up, or a stop was requested."""
+        return self.stop.made or self.seconds > 60.0 * self.settings.minutes
+
+    def run(self) -> HuntState:
+        """Warm up, hunt, save."""
+        played = self.state.played_sec
+        with self.open_game() as game:
+            self._start = time.monotonic()  # an import does not count
+            if not self.state.usual.steps:
+                self.state.usual = self._warm_up(game)
+            self._make_archive(game)
+        workers = [_Worker(self, number) for number in range(self.settings.games)]
+        for worker in workers:
+            worker.start()
+        while any(worker.is_alive() for worker in workers):
+            time.sleep(0.2)
+            self._report()
+            with self.lock:
+                self.state.played_sec = played + self.seconds
+                if time.monotonic() - self._saved_at > SAVE_SEC:
+                    self._save()
+        for worker in workers:
+            if worker.error is not None:
+                raise worker.error
+        with self.lock:
+            self._save()
+        return self.state
+
+    def open_game(self) -> HuntedGame:
+        """Start a game."""
+        settings = self.settings
+        launch = Launch(
+            env_path=settings.game,
+            scene=settings.scene,
+            seed=settings.seed,
+            action_repeat=settings.action_repeat,
+            arguments=settings.arguments,
+            step_timeout_sec=settings.hang_sec,
+        )
+        return HuntedGame(launch, settings.user.watched)
+
+    def _warm_up(self, game: HuntedGame) -> Usual:
+        """Learn what is usual; whatever is wrong now will be found again by a shorter way."""
+        warmup, random = Warmup(), np.random.default_rng(self.settings.seed)
+        limit = min(WARMUP_SEC, 60.0 * self.settings.minutes * WARMUP_SHARE)
+        sampler = ActionSampler(game.table)
+        explorers = [kind(sampler, random) for kind in list(EXPLORERS.values())[:3]]
+        for number in itertools.count():
+            is_late = self.seconds > limit and number >= WARMUP_LEAST
+            is_enough = warmup.usual.steps >= WARMUP_STEPS and number >= WARMUP_ROLLOUTS
+            if self.is_over or is_late or is_enough:
+                break
+            explorer = explorers[number % 3]
+            explorer.start(self.archive)
+            shots = [game.reset(number)]
+            length = WARMUP_LENGTHS[number // 3 % 3] if self.seconds < limit else 60
+            while not shots[-1].lost and len(shots) <= length and not self.is_over:
+                shots.append(game.step(explorer.act((), shots[-1].obs, self.archive)))
+            self.progress.update(self.seconds, limit, " s of warm-up")
+            warmup.learn([each for each in shots if not each.lost])
+            if shots[-1].lost:
+                game.restart()
+        self.state.steps += warmup.usual.steps
+        return warmup.finish()
+
+    def _make_archive(self, game: HuntedGame) -> None:
+        usual = self.state.usual
+        shot = game.reset(0)
+        if usual.low:
+            low, high = level_of(shot.scene.bounds, usual)
+            self.state.level = max(float((high - low).max()), 1e-3)
+        archive = CellArchive(self.state.level, usual.obs, moves=usual.travel > 0.0)
+        file = self.settings.output / "archive.json"
+        if file.is_file():
+            archive.load(read_json(file, dict[str, Any]))
+        self.archive = archive
+
+    def new_watcher(self, game: HuntedGame) -> Watcher:
+        """All oracles, for a new process."""
+        return Watcher(self.state.usual, self.settings.user, declared_bounds(game.table))
+
+    def takes(self, finding: Finding, rollouts: list[Rollout]) -> bool:
+        """Whether the caller must handle a finding: it is new, or a known one much shorter."""
+        key: tuple[object, ...] = (finding.signature,)
+        if finding.oracle in BY_PLACE and finding.place:
+            key += tuple(round(2.0 * value / self.state.level) for value in finding.place)
+        with self.lock:
+            same = [each for each in self._lengths if each[0] == finding.signature]
+            failed = self.state.unconfirmed.get(finding.signature, 0)
+            if failed >= TRIES or (key not in self._lengths and len(same) >= MOST_PLACES):
+                return False
+            length = len(rollouts[-1].actions)
+            if key in self._lengths and length > SHORTER * self._lengths[key]:
+                return False
+            self._lengths[key] = length
+            return True
+
+    def handle(
+        self, game: HuntedGame, finding: Finding, rollouts: list[Rollout], explorer: str
+    ) -> bool:
+        """Confirm a finding by a replay in a new process, shorten it, write its trace."""
+        found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
+        budget = float(np.clip(1.8 * settings.minutes, 4.0, 40.0))
+        shortener = Shortener(game, finding, usual, settings.user, budget)
+        for tried in [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]:
+            outcome = shortener.reproduce(tried)
+            if outcome.finding is not None:
+                break
+        else:
+            return self._give_up(finding)
+        kept = shortener.shorten(cut(tried, outcome))
+        outcome = shortener.reproduce(kept)
+        if outcome.finding is None:
+            return self._give_up(finding)
+        trace = Trace(
+            format=FORMAT,
+            game=self.state.game,
+            digest=self.state.digest,
+            scene=settings.scene,
+            arguments=dict(settings.arguments),
+            seed=settings.seed,
+            action_repeat=settings.action_repeat,
+            columns=action_names(game.table),
+            before=kept[:-1],
+            rollout=kept[-1],
+            finding=outcome.finding,
+            usual=usual,
+            log_patterns=list(settings.user.log_patterns),
+            expects=list(settings.user.expects),
+            first_length=sum(len(each.actions) for each in tried),
+            explorer=explorer,
+            found_sec=round(found_sec, 1),
+            first_seen=provenance.now(),
+            start=outcome.places[0] if outcome.places else [],
+            places=outcome.places,
+            clicks=outcome.clicks,
+            step_sec=round(outcome.step_sec, 4),
+        )
+        self._add(trace)
+        return True
+
+    def _give_up(self, finding: Finding) -> bool:
+        """A finding did not show again; it may be tried again later."""
+        with self.lock:
+            count = self.state.unconfirmed.get(finding.signature, 0)
+            self.state.unconfirmed[finding.signature] = count + 1
+            known = {f"{bug.oracle}: {bug.key}" for bug in self.state.bugs}
+            if finding.signature not in known:
+                for key in [each for each in self._lengths if each[0] == finding.signature]:
+                    del self._lengths[key]
+        return False
+
+    def _add(self, trace: Trace) -> None:
+        """Write a trace; it replaces a longer one of the same bug."""
+        finding, folder = trace.finding, self.settings.output / "traces"
+        with self.lock:
+            bugs = self.state.bugs
+            known = next((each for each in bugs if self._is_same(each, finding)), None)
+            if known is not None:
+                if trace.length >= known.length:
+                    return
+                trace.explorer, trace.found_sec = known.explorer, known.found_sec
+                trace.first_seen, trace.first_length = known.first_seen, known.first_length
+            name = f"bug{len(bugs) + 1:02}_{finding.oracle.replace(' ', '_')}"
+            name = Path(known.trace).stem if known else name
+            trace.write(folder / f"{name}.json")
+            write_whole(folder / f"{name}.md", to_markdown(trace, f"{name}.json").encode())
+            bug = Bug(
+                oracle=finding.oracle,
+                key=finding.key,
+                text=finding.text,
+                place=finding.place,
+                trace=f"traces/{name}.json",
+                first_seen=trace.first_seen,
+                found_sec=trace.found_sec,
+                explorer=trace.explorer,
+                length=trace.length,
+                first_length=trace.first_length,
+            )
+            if known is None:
+                bugs.append(bug)
+                self.progress.say(f"found {finding.signature}, {trace.length} actions: {name}.json")
+            else:
+                bugs[bugs.index(known)] = bug
+            self._save()
+
+    def _is_same(self, bug: Bug, finding: Finding) -> bool:
+        if (bug.oracle, bug.key) != (finding.oracle, finding.key):
+            return False
+        if finding.oracle not in BY_PLACE or not bug.place or not finding.place:
+            return True
+        return bool(np.abs(np.subtract(bug.place, finding.place)).max() < 0.5 * self.state.level)
+
+    def _report(self) -> None:
+        state, seconds = self.state, self.seconds
+        rate = len(self.archive.cells) / max(seconds, 1e-3)
+        text = f" s, {state.steps} steps, {len(self.archive.cells)} cells ({rate:.0f}/s), "
+        self.progress.update(
+            min(seconds, 60.0 * self.settings.minutes),
+            60.0 * self.settings.minutes,
+            f"{text}{len(state.bugs)} bugs",
+        )
+
+    def _save(self) -> None:
+        """Write everything; the caller has the lock."""
+        self._saved_at = time.monotonic()
+        state = self.state
+        state.cells = len(self.archive.cells)
+        self.archive.curve.append((round(state.played_sec, 1), state.cells))
+        state.explorers = {
+            name: {
+                "sec": round(self.bandit.time_sec[name], 1),
+                "cells": self.bandit.gain[name],
+                "bugs": self.bandit.bugs[name],
+            }
+            for name in self.bandit.gain
+        }
+        write_json(self.settings.output / "archive.json", self.archive.plain())
+        write_json(self.settings.output / STATE, msgspec.to_builtins(state))
+
+    def _load(self) -> None:
+        file = self.settings.output / STATE
+        if not file.is_file():
+            return
+        state = read_json(file, HuntState)
+        if state.digest != self.state.digest or state.scene != self.state.scene:
+            raise UserError(
+                f"{self.settings.output} has the hunt of another build or scene; use another "
+                "--output, or delete the folder"
+            )
+        self.state = state
+        self._lengths = {(f"{bug.oracle}: {bug.key}",): bug.length for bug in state.bugs}
+        for name, numbers in state.explorers.items():
+            if name in self.bandit.gain:
+                self.bandit.gain[name], self.bandit.bugs[name] = (
+                    numbers["cells"],
+                    int(numbers["bugs"]),
+                )
+
+
+class _Worker(threading.Thread):
+    """One game process, played until the hunt is over."""
+
+    def __init__(self, hunt: Hunt, number: int) -> None:
+        super().__init__(daemon=True)
+        self.error: Exception | None = None
+        self._hunt, self._number = hunt, number
+        self._random = np.random.default_rng([hunt.settings.seed, number, int(hunt.state.steps)])
+        self._history: list[Rollout] = []
+
+    def run(self) -> None:
+        """Play; an error is kept for the main thread."""
+        try:
+            with self._hunt.open_game() as game:
+                self._prepare(game)
+                while not self._hunt.is_over:
+                    self._play(game)
+        except Exception as error:  # noqa: BLE001 - the main thread raises it
+            self.error = error
+
+    def _prepare(self, game: HuntedGame) -> None:
+        hunt, sampler = self._hunt, ActionSampler(game.table)
+        self._explorers: dict[str, Explorer] = {
+            name: EXPLORERS[name](sampler, self._random) for name in hunt.settings.explorers
+        }
+        if hunt.settings.model is not None:
+            self._explorers["policy"] = PolicyExplorer(sampler, self._random, hunt.settings.model)
+        self._renew(game, restart=False)
+
+    def _renew(self, game: HuntedGame, *, restart: bool = True) -> None:
+        if restart:
+            game.restart()
+        self._history = []
+        self._watcher = self._hunt.new_watcher(game)
+
+    def _play(self, game: HuntedGame) -> None:
+        """One rollout of the explorer whose turn it is."""
+        hunt, began = self._hunt, time.monotonic()
+        with hunt.lock:
+            name = hunt.bandit.choose(self._random)
+            start = self._explorers[name].start(hunt.archive)
+        rollout = Rollout(start.seed, [])
+        self._history.append(rollout)
+        self._watcher.begin()
+        shot = game.reset(rollout.seed)
+        seen, new_cells = self._watcher.watch(shot, None), 0
+        findings = [each for each in seen if hunt.takes(each, self._history)]
+        length = len(start.prefix) + self._length()
+        crosses = self._random.random() < CROSSES
+        while not findings and not shot.lost and not hunt.is_over:
+            step = len(rollout.actions)
+            is_long = step >= length and not self._watcher.is_overdue
+            if is_long or (shot.ended.all() and step and not crosses):
+                break
+            with hunt.lock:
+                key = hunt.archive.key_of(shot)
+                new_cells += hunt.archive.visit(key, shot, rollout, step)
+                if step == len(start.prefix) and start.cell is not None:
+                    hunt.state.returns += 1
+                    hunt.state.returned += key == start.cell
+            if step < len(start.prefix):
+                action = np.array(start.prefix[step], np.float32)
+            else:
+                action = self._explorers[name].act(key, shot.obs, hunt.archive)
+            rollout.actions.append([float(value) for value in action])
+            shot = game.step(action)
+            findings = [
+                each
+                for each in self._watcher.watch(shot, action)
+                if hunt.takes(each, self._history)
+            ]
+        bugs = 0
+        for finding in findings:
+            played = [_copy(each) for each in self._history]
+            try:
+                bugs += hunt.handle(game, finding, played, name)
+            except GodotError:
+                game.restart()
+        is_old = sum(len(each.actions) for each in self._history) > PROCESS_STEPS
+        if findings or shot.lost or is_old:
+            self._renew(game)
+        with hunt.lock:
+            hunt.state.steps += len(rollout.actions)
+            hunt.bandit.reward(name, new_cells, bugs, time.monotonic() - began)
+
+    def _length(self) -> int:
+        """Steps of a rollout: about an episode, now and then longer than any should last."""
+        usual = self._hunt.state.usual.longest_episode or 400
+        if self._random.random() < 0.15:
+            return min(int(1.7 * usual) + 60, 3000)
+        return int(np.clip(self._random.uniform(0.3, 1.1) * usual, 60, 600))
+
+
+def _copy(rollout: Rollout) -> Rollout:
+    return Rollout(rollout.seed, list(rollout.actions))

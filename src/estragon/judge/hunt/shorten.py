@@ -1,0 +1,113 @@
+"""Shortens what was played until only what the bug needs is left: delta debugging."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from estragon.judge.hunt.archive import Rollout
+from estragon.judge.hunt.game import HuntedGame
+from estragon.judge.hunt.oracles import Finding
+from estragon.judge.hunt.traces import Outcome, play
+from estragon.judge.hunt.user_oracles import UserOracles
+from estragon.judge.hunt.usual import Usual
+
+T = TypeVar("T")
+NEEDS_FRESH = ("crash", "hang", "nan", "leak", "bad message")
+"""Oracles that a process shows once, or only after all that it has played."""
+
+
+def ddmin(parts: Sequence[T], fails: Callable[[list[T]], bool], until: float) -> list[T]:
+    """The parts that are left when none of the chunks tried can be left out; at most until then."""
+    kept, chunks = list(parts), 2
+    while kept and time.monotonic() < until:
+        size = max(1, -(-len(kept) // chunks))
+        for start in range(0, len(kept), size):
+            fewer = kept[:start] + kept[start + size :]
+            if time.monotonic() < until and fails(fewer):
+                kept, chunks = fewer, max(chunks - 1, 2)
+                break
+        else:
+            if size == 1:
+                break
+            chunks = min(2 * chunks, len(kept))
+    return kept
+
+
+class Shortener:
+    """Finds the shortest rollouts that still show a bug, within a time."""
+
+    def __init__(
+        self, game: HuntedGame, finding: Finding, usual: Usual, user: UserOracles, budget_sec: float
+    ) -> None:
+        self._game, self._finding, self._usual, self._user = game, finding, usual, user
+        self._until = time.monotonic() + budget_sec
+        self._is_dirty = True
+
+    def reproduce(self, rollouts: list[Rollout], *, fresh: bool = True) -> Outcome:
+        """Play rollouts; only in a new process is it certain that nothing else had a part."""
+        if fresh or self._is_dirty or self._finding.oracle in NEEDS_FRESH:
+            self._game.restart()
+        outcome = play(self._game, rollouts, self._usual, self._user, self._finding.signature)
+        self._is_dirty = self._finding.oracle in ("crash", "hang")
+        return outcome
+
+    def shorten(self, rollouts: list[Rollout]) -> list[Rollout]:
+        """Leave out what is not needed; the result was seen again in a new process."""
+        best = rollouts
+        last = rollouts[-1]
+        before = rollouts[:-1]
+        if before:
+            before = ddmin(before, lambda fewer: self._shows([*fewer, last]), self._until)
+            for index, each in enumerate(before):
+                empty = [*before[:index], Rollout(each.seed, []), *before[index + 1 :]]
+                if each.actions and time.monotonic() < self._until and self._shows([*empty, last]):
+                    before = empty
+        best = self._checked([*before, last], best)
+        before, last = best[:-1], best[-1]
+
+        def fails(actions: list[list[float]]) -> bool:
+            return self._shows([*before, Rollout(last.seed, actions)])
+
+        kept = ddmin(last.actions, fails, self._until)
+        best = self._checked([*before, Rollout(last.seed, kept)], best)
+        idle = self._idled(best[-1].actions, best[:-1], best[-1].seed)
+        return self._checked([*best[:-1], Rollout(best[-1].seed, idle)], best)
+
+    def _idled(
+        self, actions: list[list[float]], before: list[Rollout], seed: int
+    ) -> list[list[float]]:
+        """With what does not matter set to 0: first whole columns, then runs of actions."""
+        kept = [list(each) for each in actions]
+        size = max(1, len(kept) // 8)
+        spans = [(column, 0, len(kept)) for column in range(len(kept[0]) if kept else 0)]
+        spans += [(-1, start, start + size) for start in range(0, len(kept), size)]
+        for column, start, end in spans:
+            tried = [list(each) for each in kept]
+            for action in tried[start:end]:
+                chosen = range(len(action)) if column < 0 else [column]
+                for index in chosen:
+                    action[index] = 0.0
+            if tried == kept or time.monotonic() > self._until:
+                continue
+            if self._shows([*before, Rollout(seed, tried)]):
+                kept = tried
+        return kept
+
+    def _shows(self, rollouts: list[Rollout]) -> bool:
+        return self.reproduce(rollouts, fresh=False).finding is not None
+
+    def _checked(self, shorter: list[Rollout], known: list[Rollout]) -> list[Rollout]:
+        """The shorter ones, up to the bug, if a new process shows it; else the known ones."""
+        if shorter == known:
+            return known
+        outcome = self.reproduce(shorter)
+        return known if outcome.finding is None else cut(shorter, outcome)
+
+
+def cut(rollouts: list[Rollout], outcome: Outcome) -> list[Rollout]:
+    """Without what was played after the bug was seen."""
+    last = rollouts[outcome.rollouts]
+    return [
+        *rollouts[: outcome.rollouts],
+        Rollout(last.seed, last.actions[: outcome.steps]),
+    ]

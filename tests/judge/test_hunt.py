@@ -1,0 +1,101 @@
+"""`estragon judge hunt` and `judge replay` on real games with planted bugs."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from estragon.cli import main
+from estragon.judge.hunt.traces import Trace
+from estragon.support import paths
+from estragon.support.errors import BAD_INPUT, CHECK_FAILED, OK
+from tests.judge.hunt_games import BALL, MARBLE, planted, stranger
+
+pytestmark = pytest.mark.slow
+FELL = "\telif position.y < FALLEN_BELOW:"
+FOLLOW = "\tcontroller.follow()\n\tcontroller.reward += _approach.get_reward()"
+ERROR = "\tif position.x > 3.0 and position.z > 1.0:\n\t\tget_node(^'Door').queue_free()\n"
+
+
+def hunt(game: Path, output: Path, *words: str, minutes: float = 0.2) -> int:
+    options = ["--minutes", str(minutes), "--games", "1", "--output", str(output)]
+    return main(["judge", "hunt", str(game), *options, *words])
+
+
+def test_bugs_are_found_shortened_and_replayed(
+    tmp_path: Path, godot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    never = FELL.replace(":", " and position.x > -6.0:")
+    game = planted(tmp_path, {BALL: [(FELL, never), (FOLLOW, ERROR + FOLLOW)]})
+    output, result = tmp_path / "hunt", tmp_path / "result.json"
+    reports = [str(tmp_path / name) for name in ("report.html", "junit.xml")]
+    words = ["--scene", MARBLE, "--json", str(result), "--report", *reports]
+    assert hunt(game, output, *words, minutes=0.3) == CHECK_FAILED
+    bugs = json.loads(result.read_text())["bugs"]
+    error = next(bug for bug in bugs if bug["oracle"] == "script error")
+    assert "marble_ball.gd" in error["key"]
+    assert {"oracle", "place", "trace", "first_seen"} <= error.keys()
+    assert "<failure" in Path(reports[1]).read_text()
+    for bug in bugs:
+        assert bug["oracle"] in ("script error", "error", "endless fall", "out of bounds"), bug
+        assert bug["length"] <= bug["first_length"]
+        assert (output / bug["trace"]).with_suffix(".md").read_text().count("\n1. Start") == 1
+    assert (output / "coverage.png").stat().st_size
+    file = output / error["trace"]
+    assert 1 <= Trace.read(file).length <= 60
+    capsys.readouterr()
+    assert main(["judge", "replay", str(file), "--game", str(game), "--times", "2"]) == OK
+    said = capsys.readouterr().out
+    assert "2/2" in said
+    assert "1. Start" in said
+    # Fixed: the same trace does not show it any more.
+    fixed = paths.godot_project()
+    assert main(["judge", "replay", str(file), "--game", str(fixed)]) == CHECK_FAILED
+    # A hunt resumes in its folder, but not with another build.
+    capsys.readouterr()
+    assert hunt(fixed, output, "--scene", MARBLE) == BAD_INPUT
+    assert "another build" in capsys.readouterr().err
+
+
+def test_a_game_without_the_addon_is_played_by_its_inputs(
+    tmp_path: Path, godot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    game = stranger(tmp_path)
+    output = tmp_path / "hunt"
+    expect = ["--expect", "{Main/Walker:position:x} < 400"]
+    for _ in range(3):  # each time, it resumes
+        hunt(game, output, "--explorers", "sticky", "sweep", *expect, minutes=0.12)
+        state = json.loads((output / "hunt.json").read_text())
+        found = {bug["oracle"]: bug for bug in state["bugs"]}
+        if "error" in found:
+            break
+    trace = Trace.read(output / found["error"]["trace"])
+    assert trace.finding.key.startswith("walked through the open door")
+    assert "Open" in trace.clicks.values()
+    text = (output / found["error"]["trace"]).with_suffix(".md").read_text()
+    assert "hold walk_right" in text.lower()
+    assert set(found) <= {"error", "expectation"}, found
+    assert state["steps"] > 100
+
+
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    game = stranger(tmp_path)
+    (tmp_path / "trace.json").write_text("{}")
+    for words, told in (
+        (["hunt", str(tmp_path / "none")], "does not exist"),
+        (["hunt", str(game), "--minutes", "0"], "--minutes"),
+        (["hunt", str(game), "--explorers", "psychic"], "psychic"),
+        (["hunt", str(game), "--expect", "score >"], "--expect"),
+        (["hunt", str(game), "--log-pattern", "("], "--log-pattern"),
+        (["hunt", str(game), "--report", "report.pdf"], "report.pdf"),
+        (["hunt", str(game), "--argument", "copies"], "KEY=VALUE"),
+        (["hunt", str(game), "--model", str(tmp_path / "none.onnx")], "none.onnx"),
+        (["replay", str(tmp_path / "trace.json")], "trace.json"),
+        (["replay", str(tmp_path / "none.json")], "none.json"),
+    ):
+        assert main(["judge", *words]) == BAD_INPUT, words
+        said = capsys.readouterr().err.strip()
+        assert told in said, said
+        assert "\n" not in said, said
+    shutil.rmtree(game)

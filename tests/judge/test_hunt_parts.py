@@ -1,0 +1,271 @@
+"""The parts of the hunt that need no game: delta debugging, archive, oracles, words, explorers."""
+
+import copy
+import functools
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from estragon.envs.spaces import ActionSpec, AgentSpaces, ObservationSpec
+from estragon.envs.wire import AgentInfo, AgentTable
+from estragon.judge.hunt.archive import CellArchive, Rollout
+from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit
+from estragon.judge.hunt.game import Scene, Snapshot, read_log
+from estragon.judge.hunt.oracles import LEAK_ROLLOUTS, Finding, Watcher
+from estragon.judge.hunt.shorten import ddmin
+from estragon.judge.hunt.traces import FORMAT, Trace
+from estragon.judge.hunt.user_oracles import UserOracles
+from estragon.judge.hunt.usual import Usual, Warmup
+from estragon.judge.hunt.words import steps, to_markdown
+from estragon.support.errors import UserError
+
+BOUNDS = [[-10.0, -1.0, -10.0], [10.0, 0.0, 10.0]]
+TABLE = AgentTable(
+    (
+        AgentInfo(
+            0,
+            "shared_policy",
+            AgentSpaces(
+                (ObservationSpec("obs", "box", (3,)),),
+                (ActionSpec("push", "continuous", 2), ActionSpec("jump", "discrete", 2)),
+            ),
+        ),
+    )
+)
+
+
+def shot(
+    place: tuple[float, float, float] = (0.0, 0.5, 0.0),
+    *,
+    velocity: tuple[float, float, float] = (1.0, 0.0, 0.0),
+    obs: tuple[float, ...] = (0.1, 0.2, 0.3),
+    log: str = "",
+    counts: tuple[float, float, float] = (10.0, 100.0, 1e6),
+    reward: float = 0.0,
+    ended: bool = False,
+    info: dict[str, object] | None = None,
+    lost: str = "",
+    cpu_ms: float = 1.0,
+) -> Snapshot:
+    """A step of 8 ticks."""
+    tick = [0.0, *counts, *place, *velocity, 0.0]
+    return Snapshot(
+        scene=Scene(bodies=["Main/Ball"], sizes=[1.0], bounds=BOUNDS),
+        ticks=np.array([tick] * 8),
+        log=read_log(log),
+        obs=np.array(obs),
+        rewards=np.array([reward]),
+        ended=np.array([ended]),
+        infos=[info or {}],
+        cpu_ms=cpu_ms,
+        lost=lost,
+    )
+
+
+def healthy() -> Usual:
+    """What is usual in a game that walks about, with a time limit of 50 steps."""
+    return copy.deepcopy(_warmed_up())
+
+
+@functools.cache
+def _warmed_up() -> Usual:
+    random, warmup = np.random.default_rng(0), Warmup()
+    for _ in range(12):
+        rollout, at = [shot()], np.array([0.0, 0.5, 0.0])
+        for step in range(150):
+            at = np.clip(at + random.uniform(-0.5, 0.5, 3) * [1, 0, 1], -9, 9)
+            ended = step % 50 == 49
+            obs = tuple(random.uniform(-1.0, 1.0, 3))
+            info: dict[str, object] = {"score": step // 50}
+            rollout.append(shot(tuple(at), obs=obs, ended=ended, reward=float(ended), info=info))
+        warmup.learn(rollout)
+    return warmup.finish()
+
+
+def findings(shots: list[Snapshot]) -> list[str]:
+    """The signatures that the oracles see in a rollout, its reset first."""
+    watcher = Watcher(healthy(), UserOracles(), [])
+    random, found = np.random.default_rng(0), []
+    for number, each in enumerate(shots):
+        action = None if number == 0 else random.uniform(-1.0, 1.0, 3)
+        found += [finding.signature for finding in watcher.watch(each, action)]
+    return list(dict.fromkeys(found))
+
+
+def test_ddmin_keeps_what_matters() -> None:
+    kept = ddmin(range(100), lambda parts: {7, 42, 91} <= set(parts), time.monotonic() + 60.0)
+    assert kept == [7, 42, 91]
+    assert ddmin(range(100), lambda _: True, time.monotonic() + 60.0) == []
+    assert len(ddmin(range(100), lambda _: True, time.monotonic())) == 100
+
+
+def test_a_healthy_game_raises_no_alarm() -> None:
+    for seed in range(1, 4):
+        random = np.random.default_rng(seed)
+        shots = [shot()]
+        for step in range(400):
+            place = tuple(random.uniform(-9.0, 9.0, 3) * [1, 0, 1] + [0, 0.5, 0])
+            obs = tuple(random.uniform(-1.5, 1.5, 3))
+            ended = step % 50 == 49
+            shots.append(shot(place, obs=obs, ended=ended, reward=float(ended), cpu_ms=3.0))
+        assert findings(shots) == [], f"seed {seed}"
+
+
+ERROR = """SCRIPT ERROR: Invalid access to property 'x7' on a base object of type 'null'.
+          at: Ball._process (res://ball.gd:17)
+"""
+PUSHED = """ERROR: no door 12
+   at: push_error (core/variant/variant_utility.cpp:1024)
+   GDScript backtrace (most recent call first):
+       [0] open (res://door.gd:3)
+"""
+NAN = "ERROR: Godot RL Agents: agent /root/A: observation 'obs', index 3 is nan; sending 0\n"
+
+
+@pytest.mark.parametrize(
+    ("shots", "expected"),
+    [
+        ([shot(log=ERROR)], "script error: Invalid access to property 'x#'"),
+        ([shot(), shot(log=PUSHED)], "error: no door # in open (res://door.gd)"),
+        ([shot(), shot(log=NAN)], "nan: observation 'obs'"),
+        ([shot((float("nan"), 0.0, 0.0))], "nan: position of Main/Ball"),
+        ([shot(), shot(lost="crash: SIGSEGV")], "crash: SIGSEGV"),
+        ([shot(), shot(lost="hang")], "hang: no answer"),
+        ([shot()] + [shot((15.0, 0.5, 0.0))] * 12, "out of bounds: Main/Ball +x"),
+        ([shot()] + [shot((0.0, -50.0, 0.0))] * 12, "endless fall: Main/Ball -y"),
+        ([shot()] + [shot((9.0, 0.5, 9.0))] * 50, "stuck: actions change nothing"),
+        ([shot(), shot(), shot(velocity=(99.0, 0.0, 0.0))], "speed: Main/Ball"),
+        ([shot(), shot(), shot(obs=(0.1, 99.0, 0.3))], "range: observation 1 beyond"),
+        ([shot(), shot(reward=50.0)], "reward: beyond what is usual"),
+        ([shot(), shot(info={"score": -1})], "counter: score is negative"),
+        ([shot(), shot(cpu_ms=300.0)], "frame time: a step over budget"),
+    ],
+)
+def test_oracles_find(shots: list[Snapshot], expected: str) -> None:
+    assert any(each.startswith(expected) for each in findings(shots)), findings(shots)
+
+
+def test_a_leak_grows_from_reset_to_reset() -> None:
+    watcher = Watcher(healthy(), UserOracles(), [])
+    found = []
+    for count in range(LEAK_ROLLOUTS + 4):
+        found += watcher.watch(shot(counts=(10.0 + 2 * count, 100.0, 1e6)), None)
+    assert [each.signature for each in found] == ["leak: nodes"] * len(found) != []
+
+
+def test_an_episode_without_end_and_an_event_that_is_paid_twice() -> None:
+    random = np.random.default_rng(0)
+    endless = [shot(obs=tuple(random.uniform(-1, 1, 3))) for _ in range(100)]
+    assert "endless episode: no end" in findings(endless)
+    paid = [shot(reward=1.0, ended=True) for _ in range(30)]
+    assert findings(paid) == []
+    assert "reward: paid twice, end" in findings([*paid, shot(reward=2.0, ended=True)])
+
+
+def test_expectations_and_patterns_of_the_user() -> None:
+    user = UserOracles(("door",), ("score >= 0", "{Main/Ball:position:y} > -5"))
+    assert user.watched == ("Main/Ball:position:y",)
+    assert user.broken({"score": 1}, np.array([-9.0])) == ["{Main/Ball:position:y} > -5"]
+    assert user.broken({"score": -1}, np.array([np.nan])) == ["score >= 0"]
+    assert user.broken({}, np.array([0.0])) == []
+    watcher = Watcher(Usual(), user, [])
+    found = watcher.watch(shot(log="the door is open\n"), None)
+    assert [each.signature for each in found] == ["log pattern: door"]
+    for wrong in ("score >", "__import__('os')", "score.real", "[1][0]"):
+        with pytest.raises(UserError, match="--expect"):
+            UserOracles(expects=(wrong,))
+    with pytest.raises(UserError, match="--log-pattern"):
+        UserOracles(log_patterns=("(",))
+
+
+def test_the_archive_counts_cells_and_keeps_the_shortest_way(tmp_path: Path) -> None:
+    archive = CellArchive(20.0, [1.0, 1.0, 1.0])
+    far, near = Rollout(1, [[0.0]] * 9), Rollout(2, [[1.0]] * 3)
+    here, there = shot((1.0, 0.5, 1.0)), shot((5.0, 0.5, 1.0))
+    assert archive.visit(archive.key_of(here), here, far, 9)
+    assert not archive.visit(archive.key_of(here), here, near, 3)
+    assert archive.visit(archive.key_of(there), there, far, 5)
+    again = CellArchive(20.0, [1.0, 1.0, 1.0])
+    again.load(msgspec.json.decode(msgspec.json.encode(archive.plain())))
+    cell = again.cells[archive.key_of(here)]
+    assert (cell.visits, cell.steps, cell.rollout.seed) == (2, 3, 2)
+    assert again.heat == archive.heat
+    assert again.choose(np.random.default_rng(0)) is not None
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_explorers_act_within_the_action_space(name: str) -> None:
+    random, archive = np.random.default_rng(0), CellArchive(20.0, [1.0, 1.0, 1.0])
+    explorer = EXPLORERS[name](ActionSampler(TABLE), random)
+    here = shot()
+    archive.visit(archive.key_of(here), here, Rollout(5, [[0.0, 0.0, 1.0]]), 1)
+    taken = []
+    for _ in range(4):
+        start = explorer.start(archive)
+        assert len(start.prefix) == (name == "goexplore")
+        taken += [explorer.act((0,), here.obs, archive) for _ in range(50)]
+    actions = np.array(taken)
+    assert actions.shape == (200, 3)
+    assert np.abs(actions).max() <= 1.0
+    assert set(actions[:, 2]) == {0.0, 1.0}
+    assert len(np.unique(actions, axis=0)) > 4
+
+
+def test_the_bandit_prefers_what_finds_more() -> None:
+    bandit, random = Bandit(["good", "bad"]), np.random.default_rng(0)
+    for _ in range(200):
+        name = bandit.choose(random)
+        bandit.reward(name, 20 if name == "good" else 1, 0, 1.0)
+    assert bandit.time_sec["good"] > 3 * bandit.time_sec["bad"] > 0
+
+
+def trace() -> Trace:
+    actions = [[1.0, 0.0, 0.0]] * 3 + [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+    return Trace(
+        format=FORMAT,
+        game="walker",
+        digest="0123",
+        scene="res://main.tscn",
+        arguments={},
+        seed=1,
+        action_repeat=None,
+        columns=["push[0]", "push[1]", "click"],
+        before=[],
+        rollout=Rollout(7, actions),
+        finding=Finding("crash", "SIGSEGV", "it crashed", [3.0, 0.5, 0.0]),
+        usual=Usual(),
+        log_patterns=[],
+        expects=[],
+        first_length=90,
+        explorer="sticky",
+        found_sec=1.0,
+        first_seen="2026-01-01",
+        start=[0.0, 0.5, 0.0],
+        places=[[float(x), 0.5, 0.0] for x in (0, 1, 2, 3, 3, 3)],
+        clicks={"4": "Open"},
+        step_sec=0.1,
+    )
+
+
+def test_steps_in_words() -> None:
+    assert steps(trace()) == [
+        "Start res://main.tscn with seed 7 at (0, 0.5, 0).",
+        "Hold push[0] for 0.3 s, 3 actions; the body goes +x to (3, 0.5, 0).",
+        "Click “Open” for 0.1 s, 1 action; the body stays.",
+        "Wait for 0.1 s, 1 action; the body stays.",
+    ]
+    text = to_markdown(trace(), "bug01_crash.json")
+    assert "# The game crashes: SIGSEGV" in text
+    assert "estragon judge replay bug01_crash.json" in text
+
+
+def test_traces_are_files(tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    trace().write(file)
+    assert Trace.read(file) == trace()
+    file.write_text(file.read_text().replace('"format": 1', '"format": 9'))
+    with pytest.raises(UserError, match="format"):
+        Trace.read(file)

@@ -1,0 +1,193 @@
+"""Planted bugs in copies of six games: which are found, how surely traces replay, how short.
+
+The bugs are in tests/judge/bugs/*.json. A finding belongs to a bug if its trace shows the same
+signature in a copy with only that bug, and not in the clean game. `ESTRAGON_HUNT_MINUTES` is the
+time of a hunt, 10 minutes by default. Every game is resumed where it was interrupted.
+"""
+
+import dataclasses
+import json
+import os
+import shutil
+import statistics
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from estragon.cli import main
+from estragon.judge.hunt.state import HuntState
+from estragon.judge.hunt.traces import Trace, open_trace, replay
+from estragon.support import paths
+from estragon.support.files import read_json, write_json, write_whole
+from tests.prove import ROOT, Recorder, run_folder
+
+pytestmark = pytest.mark.prove
+MINUTES = float(os.environ.get("ESTRAGON_HUNT_MINUTES", "10"))
+REPLAYS = 10
+FILES = sorted((Path(__file__).parent / "bugs").glob("*.json"))
+PAGE = ROOT / "docs" / "hunting_results.md"
+SCENES = {
+    "marble": "res://examples/marble/marble.tscn",
+    "orchard": "res://examples/orchard/orchard.tscn",
+    "tag": "res://tag/train/TagTraining.tscn",
+    "goals": "res://scenes/features/vr_locomotion_test.tscn",
+    "landing": "res://scenes/features/spacecraft_landing.tscn",
+    "menu": "res://scenes/features/ui_interaction.tscn",
+}
+
+
+class Patch(msgspec.Struct):
+    """A replacement in a file; `old` occurs once."""
+
+    file: str
+    old: str
+    new: str
+
+
+class Planted(msgspec.Struct):
+    """A bug."""
+
+    id: str
+    game: str
+    scene: str
+    set: str
+    description: str
+    patches: list[Patch]
+    arguments: Any = None
+
+
+@dataclasses.dataclass
+class Found:
+    """What a hunt found: by bug, the explorers whose findings belong to it."""
+
+    bugs: dict[str, list[str]]
+    others: list[str]
+    """Findings that belong to no bug."""
+    ratios: list[float]
+    replayed: int = 0
+    replays: int = 0
+
+
+def planted_in(game: str) -> list[Planted]:
+    known = [bug for file in FILES for bug in read_json(file, list[Planted])]
+    return [bug for bug in known if bug.game == game]
+
+
+def copy_with(folder: Path, bugs: list[Planted]) -> Path:
+    """A copy of the project with these bugs."""
+    if (folder / ".complete").exists():
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(paths.godot_project(), folder)
+    for bug in bugs:
+        for patch in bug.patches:
+            file = folder / patch.file.removeprefix("res://")
+            text = file.read_text()
+            assert text.count(patch.old) == 1, (bug.id, patch.file, patch.old)
+            file.write_text(text.replace(patch.old, patch.new))
+    (folder / ".complete").touch()
+    return folder
+
+
+def hunt(game: Path, scene: str, output: Path, *words: str) -> HuntState:
+    """Hunt for what is left of the time."""
+    file = output / "hunt.json"
+    left = MINUTES - (read_json(file, HuntState).played_sec / 60.0 if file.exists() else 0.0)
+    if left > 0.02:
+        options = ["--scene", scene, "--minutes", f"{left:.2f}", "--output", str(output)]
+        assert main(["judge", "hunt", str(game), *options, *words]) in (0, 1)
+    return read_json(file, HuntState)
+
+
+def shows(file: Path, game: Path) -> bool:
+    trace = Trace.read(file)
+    with open_trace(trace, game) as opened:
+        return replay(trace, opened).finding is not None
+
+
+def attribute(state: HuntState, output: Path, folder: Path, bugs: list[Planted]) -> Found:
+    """Which findings belong to which bugs; kept in a file, because it takes long."""
+    file = output / "attributed.json"
+    if file.exists():
+        return msgspec.convert(json.loads(file.read_text()), Found)
+    found = Found({bug.id: [] for bug in bugs}, [], [])
+    everything = folder / "all"
+    for finding in state.bugs:
+        trace = output / finding.trace
+        owners = []
+        if not shows(trace, folder / "clean"):
+            owners = [bug.id for bug in bugs if shows(trace, copy_with(folder / bug.id, [bug]))]
+        for owner in owners:
+            found.bugs[owner].append(finding.explorer)
+        if not owners:
+            found.others.append(f"{finding.oracle}: {finding.key}")
+        found.ratios.append(finding.length / max(finding.first_length, 1))
+        found.replays += REPLAYS
+        found.replayed += sum(shows(trace, everything) for _ in range(REPLAYS))
+    write_json(file, dataclasses.asdict(found))
+    return found
+
+
+@pytest.mark.skipif(not FILES, reason="no planted bugs in tests/judge/bugs")
+@pytest.mark.parametrize("game", SCENES)
+def test_planted_bugs(game: str, godot: Path, record_result: Recorder) -> None:
+    bugs = planted_in(game)
+    if not bugs:
+        pytest.skip(f"no bugs are planted in {game}")
+    folder = run_folder("hunt") / game
+    everything = copy_with(folder / "all", bugs)
+    clean = copy_with(folder / "clean", [])
+    words: list[str] = []
+    for key, value in arguments_of(bugs).items():
+        words += ["--argument", f"{key}={value}"]
+    scene = bugs[0].scene or SCENES[game]
+    results: dict[str, Found] = {}
+    for name, options in (("all explorers", []), ("random", ["--explorers", "random"])):
+        output = folder / name.replace(" ", "_")
+        state = hunt(everything, scene, output, *words, *options)
+        results[name] = attribute(state, output, folder, bugs)
+    alarms = hunt(clean, scene, folder / "clean_hunt", *words).bugs
+    all_found, random = results["all explorers"], results["random"]
+    count = {name: sum(map(bool, found.bugs.values())) for name, found in results.items()}
+    ratio = statistics.median(all_found.ratios) if all_found.ratios else 1.0
+    result = (
+        f"{count['all explorers']} of {len(bugs)} planted bugs found in {MINUTES:g} minutes, by "
+        f"random actions alone {count['random']}; {all_found.replayed} of {all_found.replays} "
+        f"replays show the bug; median trace {100 * ratio:.0f}% of its first length; "
+        f"{len(alarms)} false alarms in the clean game, {len(all_found.others)} findings of no "
+        "planted bug"
+    )
+    write_page(game, bugs, all_found, random)
+    held = not alarms and all_found.replayed == all_found.replays
+    record_result(f"hunt: {game}", result, held=held)
+    assert held, result
+
+
+def arguments_of(bugs: list[Planted]) -> dict[str, str]:
+    """The arguments of all bugs of a game together."""
+    found: dict[str, str] = {}
+    for bug in bugs:
+        given = bug.arguments or {}
+        pairs = given if isinstance(given, dict) else dict(each.split("=", 1) for each in given)
+        found |= {key.removeprefix("--"): str(value) for key, value in pairs.items()}
+    return found
+
+
+def write_page(game: str, bugs: list[Planted], everything: Found, random: Found) -> None:
+    """The table of a game in docs/hunting_results.md."""
+    head = "# Planted bugs\n\nWhat `estragon judge hunt` found, bug by bug (`make prove`).\n"
+    sections: dict[str, str] = {}
+    if PAGE.exists():
+        for part in PAGE.read_text().split("\n## ")[1:]:
+            sections[part.partition("\n")[0]] = part.partition("\n")[2].strip("\n")
+    rows = ["| bug | set | what | found by | random alone |", "|---|---|---|---|---|"]
+    for bug in bugs:
+        found = ", ".join(dict.fromkeys(everything.bugs[bug.id])) or "not found"
+        alone = "found" if random.bugs[bug.id] else "not found"
+        text = bug.description.replace("|", "/").replace("\n", " ")
+        rows.append(f"| {bug.id} | {bug.set} | {text} | {found} | {alone} |")
+    sections[game] = "\n" + "\n".join(rows)
+    parts = [f"\n## {name}\n{sections[name]}\n" for name in sorted(sections)]
+    write_whole(PAGE, (head + "".join(parts)).encode())

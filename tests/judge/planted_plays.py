@@ -4,7 +4,7 @@ A play may ask the game where the agent is; everything else it knows from observ
 """
 
 import math
-import time
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class Game:
         self.ends: list[str] = []
         self.infos: list[dict[str, Any]] = []
         self.seconds: list[float] = []
+        """Processor time of the game in each step, which other programs do not change."""
         self.notes: list[float] = []
         """What a play measured itself."""
         self.lost = False
@@ -43,13 +44,13 @@ class Game:
 
     def step(self, action: Any) -> None:
         """One action of every agent; raises LostError when the game is gone."""
-        start = time.monotonic()
+        start = self.cpu_sec()
         self.obs, rewards, terminated, truncated, infos = self.env.step(action)
-        self.seconds.append(time.monotonic() - start)
         final = infos.get("final_info", {})
         if "game_lost" in final:
             self.lost = True
             raise LostError
+        self.seconds.append(self.cpu_sec() - start)
         ended = bool(terminated.any() or truncated.any())
         self.seen.append(infos["final_obs"][0] if ended and self.env.num_envs == 1 else self.obs)
         self.rewards.append(rewards)
@@ -76,9 +77,13 @@ class Game:
     def log(self) -> str:
         return self.log_file.read_text(encoding="utf-8", errors="replace")
 
+    def cpu_sec(self) -> float:
+        stat = Path(f"/proc/{self.env.pids[0]}/stat").read_text()
+        return sum(map(int, stat.rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def memory_mb(self) -> float:
         pages = Path(f"/proc/{self.env.pids[0]}/statm").read_text().split()[1]
-        return int(pages) * 4096 / 1e6
+        return int(pages) * os.sysconf("SC_PAGESIZE") / 1e6
 
     def leaked_mb(self) -> float:
         return self.memory_mb() - self.memory_before
@@ -160,7 +165,7 @@ def run_to(game: Game, way: np.ndarray, *, careful: bool = True) -> int:
         if careful and len(hits):
             gaps = [np.linalg.norm(hits - part * move, axis=1).min() for part in (16, 32, 44)]
             cost += 1000 * (min(gaps) < 26)
-        costs.append(cost + 0.1 * len(game.seen) % 7)
+        costs.append(cost)
     return int(np.argmin(costs))
 
 
@@ -377,7 +382,7 @@ PAGES = ("main", "settings", "audio", "comfort", "inventory")
 
 
 def point(game: Game, x: float, y: float, *, trigger: bool = False, grip: bool = False) -> None:
-    """Move the ray to a place of the panel: the only function that knows the actions."""
+    """Move the ray to a place of the panel: the only play that knows the menu's actions."""
     way = np.clip((np.array([x, y]) - game.now()[:2]) * 5, -1, 1).astype(np.float32)
     game.step({"point": way[None], "trigger": np.array([trigger]), "grip": np.array([grip])})
 

@@ -7,6 +7,7 @@ game only, and also when the other bugs of the game are planted with it.
 import contextlib
 import json
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -316,6 +317,7 @@ def is_seen(name: str, project: Path, logs: Path) -> bool:
 
 
 @pytest.mark.prove
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("name", BUGS)
 def test_a_bug_is_seen_only_where_it_is_planted(
     name: str, full_games: Callable[[str], Path], tmp_path: Path

@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 
 from estragon.envs.gymnasium_env import GodotEnv
+from estragon.godot.project import import_project
 from estragon.support import paths
+from tests.godot.staging import write_program
 from tests.judge import planted_plays as plays
 from tests.judge.planted_plays import Game, LostError, Play
 
@@ -277,40 +279,28 @@ PROOFS: dict[str, Proof] = {
 }
 
 
-def write_game(bugs: list[Bug], project: Path) -> Path:
-    """A copy of the games with bugs in it."""
-    without = shutil.ignore_patterns("estragon-import", "*.lock")
-    shutil.copytree(paths.godot_project(), project, ignore=without)
+def write_game(bugs: list[Bug], folder: Path, godot: Path) -> Path:
+    """A copy of the games with bugs in it, as a program: the import of the original serves it."""
+    original = import_project(paths.godot_project(), godot=godot)
+    shutil.copytree(original, folder / "project", ignore=shutil.ignore_patterns("*.lock"))
     for name, text in planted(bugs).items():
-        (project / name).write_text(text, encoding="utf-8")
-    return project
-
-
-@pytest.fixture(scope="module")
-def full_games(godot: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A copy with all bugs of a game, by the name of the game."""
-    folder = tmp_path_factory.mktemp("full games")
-
-    def full_game(game: str) -> Path:
-        project = folder / game
-        return project if project.exists() else write_game(bugs_of(game), project)
-
-    return full_game
+        (folder / "project" / name).write_text(text, encoding="utf-8")
+    return write_program(folder / "game", f'exec "{godot}" --path "{folder / "project"}" "$@"')
 
 
 @contextlib.contextmanager
-def playing(project: Path, bug: Bug, logs: Path) -> Iterator[Game]:
+def playing(program: Path, bug: Bug, logs: Path) -> Iterator[Game]:
     options: dict[str, Any] = {"step_timeout_sec": STEP_TIMEOUT_SEC, "log_folder": logs, "seed": 1}
     arguments = bug["arguments"] | ONE[bug["game"]]
-    env = GodotEnv(project, scene=bug["scene"], arguments=arguments, **options)
+    env = GodotEnv(program, scene=bug["scene"], arguments=arguments, **options)
     with contextlib.closing(env):
         yield Game(env, logs / "game.log")
 
 
-def is_seen(name: str, project: Path, logs: Path) -> bool:
-    """Play a bug's proof; whether its effect was seen."""
+def is_seen(name: str, bugs: list[Bug], folder: Path, godot: Path) -> bool:
+    """Play a bug's proof in a game with these bugs; whether its effect was seen."""
     proof = PROOFS[name]
-    with playing(project, BUGS[name], logs) as game:
+    with playing(write_game(bugs, folder, godot), BUGS[name], folder / "log") as game:
         with contextlib.suppress(LostError):
             proof.play(game)
         return proof.effect(game)
@@ -319,10 +309,8 @@ def is_seen(name: str, project: Path, logs: Path) -> bool:
 @pytest.mark.prove
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("name", BUGS)
-def test_a_bug_is_seen_only_where_it_is_planted(
-    name: str, full_games: Callable[[str], Path], tmp_path: Path
-) -> None:
-    assert not is_seen(name, paths.godot_project(), tmp_path / "clean log")
-    alone = write_game([BUGS[name]], tmp_path / "alone")
-    assert is_seen(name, alone, tmp_path / "alone log")
-    assert is_seen(name, full_games(BUGS[name]["game"]), tmp_path / "full log")
+def test_a_bug_is_seen_only_where_it_is_planted(name: str, godot: Path, tmp_path: Path) -> None:
+    bug = BUGS[name]
+    assert is_seen(name, [bug], tmp_path / "alone", godot)
+    assert is_seen(name, bugs_of(bug["game"]), tmp_path / "together", godot)
+    assert not is_seen(name, [], tmp_path / "clean", godot)

@@ -1,5 +1,8 @@
 """VR navigation: one request per step, the four requests of the older form, and the socket.
 
+The four requests are asked twice: by our own client, and by the `requests` library, which programs
+of the older form use.
+
 Steps a second of one rig, then agent-steps a second of eight rigs in one game. All sides take
 turns, so that noise meets all alike.
 """
@@ -8,10 +11,12 @@ import contextlib
 import itertools
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import msgspec
+import requests
 
 from estragon.envs.gymnasium_env import GodotEnv
 from estragon.godot.http import HttpConnection
@@ -36,7 +41,8 @@ def measure(seconds: float) -> list[Figure]:
     """One rig by `/rl/step`, by four requests, and by both wires; eight rigs by both wires."""
     one = {
         "step": (_step, "POST /rl/step, compact JSON"),
-        "four_requests": (_four_requests, "action, observation, state, observation"),
+        "four_requests": (_four_requests, "observation, action, observation, state"),
+        "four_by_requests": (_four_by_requests, "the same by the requests library, one session"),
         "http": (partial(_wire, "http", 1), "GodotEnv, wire http"),
         "tcp": (partial(_wire, "tcp", 1), "GodotEnv, wire tcp, binary1"),
     }
@@ -45,7 +51,12 @@ def measure(seconds: float) -> list[Figure]:
         Figure(f"navigation_{name}", turns.rate(name), RATE, 1, 1, REPEAT, note)
         for name, (_, note) in one.items()
     ]
-    for above, below in (("step", "four_requests"), ("step", "tcp"), ("http", "tcp")):
+    for above, below in (
+        ("step", "four_requests"),
+        ("step", "four_by_requests"),
+        ("step", "tcp"),
+        ("http", "tcp"),
+    ):
         ratio = turns.ratio(above, below)
         name = f"navigation_{above}_over_{below}"
         figures.append(Figure(name, ratio, "×", 1, 1, REPEAT, "median of the rounds"))
@@ -57,13 +68,17 @@ def measure(seconds: float) -> list[Figure]:
     ]
 
 
+Ask = Callable[[str, str, object], dict[str, Any]]
+"""Method, path and body of a request → its answer."""
+
+
 class Requests:
     """A game of one rig, asked over one connection."""
 
     agents = 1
 
-    def __init__(self, connection: HttpConnection, *, four: bool) -> None:
-        self._connection, self._four = connection, four
+    def __init__(self, ask: Ask, *, four: bool) -> None:
+        self._ask, self._four = ask, four
         self._moves = itertools.cycle([(0.0, 1.0, 0.2), (0.5, 0.8, -0.2), (-0.5, 1.0, 0.0)])
         self._ask("POST", "/rl/reset", {})
 
@@ -81,27 +96,43 @@ class Requests:
             if not self._four:
                 self._ask("POST", "/rl/step", {"action": action, "compact": True})
                 continue
-            self._ask("GET", "/rl/observation")
+            self._ask("GET", "/rl/observation", None)
             self._ask("POST", "/rl/action", action)
-            self._ask("GET", "/rl/observation")
-            if self._ask("GET", "/rl/state")["done"]:
+            self._ask("GET", "/rl/observation", None)
+            if self._ask("GET", "/rl/state", None)["done"]:
                 self._ask("POST", "/rl/reset", {})
         return time.perf_counter() - start
-
-    def _ask(self, method: str, path: str, body: object = None) -> dict[str, object]:
-        data = b"" if body is None else msgspec.json.encode(body)
-        answer = self._connection.request(method, path, data, timeout_sec=TIMEOUT_SEC)
-        if answer.status != 200:
-            raise RuntimeError(answer.error())
-        return msgspec.json.decode(answer.body, type=dict[str, object])
 
 
 @contextlib.contextmanager
 def _requests(*, four: bool) -> Iterator[Requests]:
     with running_scene(SCENE, 0) as (client, _):
         connection = HttpConnection(client.port, client.token, TIMEOUT_SEC)
+
+        def ask(method: str, path: str, body: object) -> dict[str, Any]:
+            data = b"" if body is None else msgspec.json.encode(body)
+            answer = connection.request(method, path, data, timeout_sec=TIMEOUT_SEC)
+            if answer.status != 200:
+                raise RuntimeError(answer.error())
+            return msgspec.json.decode(answer.body, type=dict[str, Any])
+
         with contextlib.closing(connection):
-            yield Requests(connection, four=four)
+            yield Requests(ask, four=four)
+
+
+@contextlib.contextmanager
+def _four_by_requests() -> Iterator[Requests]:
+    with running_scene(SCENE, 0) as (client, _), requests.Session() as session:
+        session.headers["Authorization"] = f"Bearer {client.token}"
+
+        def ask(method: str, path: str, body: object) -> dict[str, Any]:
+            url = f"http://127.0.0.1:{client.port}{path}"
+            answer = session.request(method, url, json=body, timeout=TIMEOUT_SEC)
+            answer.raise_for_status()
+            found: dict[str, Any] = answer.json()
+            return found
+
+        yield Requests(ask, four=True)
 
 
 _step, _four_requests = partial(_requests, four=False), partial(_requests, four=True)

@@ -27,6 +27,7 @@ SOURCES = (
     ("godot/tag", "*.gd"),
     ("godot/addons", "*.gd"),
     ("godot/spacetime", "*.gd"),
+    ("godot/rl_training", "*.gd"),
     ("godot/examples", "*.gd"),
     ("godot/examples", "*.yaml"),
 )

@@ -446,7 +446,8 @@ func _operate(room: MenuRoom) -> void:
 			. agent
 			. set_action(
 				{
-					"point": [4.0 * way.x, 4.0 * way.y],
+					"point_x": _speed_toward(way.x),
+					"point_y": _speed_toward(way.y),
 					"trigger": 1 if is_there and not drags and _tick % 2 else 0,
 					"grip": 1 if holds or (drags and is_there and room.held_slot < 0) else 0,
 				}
@@ -456,6 +457,15 @@ func _operate(room: MenuRoom) -> void:
 		if room.agent.summary:
 			return
 		await frames(1)
+
+
+## The number of the speed that brings the pointer nearest to a place so many metres away; an
+## action lasts one tick here.
+func _speed_toward(metres: float) -> int:
+	if absf(metres) < 0.012:
+		return 2
+	var is_far: bool = absf(metres) > 0.05
+	return (4 if is_far else 3) if metres > 0.0 else (0 if is_far else 1)
 
 
 class Sleeper:

@@ -3,6 +3,10 @@ extends FeatureAgent
 ## Points with a controller's ray, presses its trigger and holds its grip; sees 37 numbers: where
 ## the ray meets the menu, the states of its elements, the page, and what is to be done.
 
+## How fast the ray may turn along each axis. Steps rather than a continuous speed: all actions are
+## discrete then, and a policy cannot get stuck beyond the end of a range.
+const SPEEDS: Array[float] = [-1.0, -0.25, 0.0, 0.25, 1.0]
+
 var point: Vector2 = Vector2.ZERO
 var trigger: bool = false
 var grip: bool = false
@@ -35,7 +39,8 @@ func get_obs() -> Dictionary:
 
 func get_action_space() -> Dictionary:
 	return {
-		"point": {"size": 2, "action_type": "continuous"},
+		"point_x": {"size": SPEEDS.size(), "action_type": "discrete"},
+		"point_y": {"size": SPEEDS.size(), "action_type": "discrete"},
 		"trigger": {"size": 2, "action_type": "discrete"},
 		"grip": {"size": 2, "action_type": "discrete"},
 	}
@@ -43,6 +48,6 @@ func get_action_space() -> Dictionary:
 
 func set_action(action: Variant) -> void:
 	super(action)
-	point = Vector2(axis(action, "point", 0), axis(action, "point", 1))
+	point = Vector2(SPEEDS[int(action["point_x"])], SPEEDS[int(action["point_y"])])
 	trigger = int(action["trigger"]) == 1
 	grip = int(action["grip"]) == 1

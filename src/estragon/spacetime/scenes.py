@@ -122,7 +122,7 @@ PRESETS: dict[SceneName, ScenePreset] = {
     ),
     "ui_interaction": ScenePreset(
         f"{FEATURES}ui_interaction.tscn",
-        1_500_000,
+        800_000,
         64,
         rollout=8192,
         policy_layers=(128, 128),
@@ -133,9 +133,7 @@ PRESETS: dict[SceneName, ScenePreset] = {
             "n_epochs": 10,
             # The less a late press is worth, the surer the policy presses.
             "gamma": 0.97,
-            "ent_coef": 0.0,
-            # In the end it presses and lets go without noise.
-            "log_std_final": -2.0,
+            "ent_coef": 0.005,
         },
         # From the main page alone, pressing nothing is learned first.
         plan={"parameters": {"start_on_way": 0.7}},

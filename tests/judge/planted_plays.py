@@ -383,8 +383,9 @@ PAGES = ("main", "settings", "audio", "comfort", "inventory")
 
 def point(game: Game, x: float, y: float, *, trigger: bool = False, grip: bool = False) -> None:
     """Move the ray to a place of the panel: the only play that knows the menu's actions."""
-    way = np.clip((np.array([x, y]) - game.now()[:2]) * 5, -1, 1).astype(np.float32)
-    game.step({"point": way[None], "trigger": np.array([trigger]), "grip": np.array([grip])})
+    way = np.array([x, y]) - game.now()[:2]
+    speed = 2 + np.sign(way) * np.select([np.abs(way) > 0.12, np.abs(way) > 0.02], [2, 1], 0)
+    game.step(np.array([[*speed, trigger, grip]], np.int64))
 
 
 def press(game: Game, slot: int, *, grip: bool = False) -> None:

@@ -26,6 +26,7 @@ MAZES = "5 × 5 cells, discrete actions, 128 mazes"
 COURSE_STEPS = 800_000
 CURRICULUM_STEPS = 200_000
 COMFORT_STEPS = 250_000
+MAZE_STEPS = 300_000
 STAGES = [
     CurriculumStage("beside", 3.0, 40_000),
     CurriculumStage("near", 6.0, 40_000),
@@ -220,7 +221,7 @@ def test_comfort_optimized_is_more_comfortable(record_result: Recorder) -> None:
 
 def maze(seed: int, *, has_memory: bool) -> RLConfig:
     """Discrete moves of 1 m and turns of 45°; bumping into a wall costs little."""
-    config = usual(seed, total_timesteps=500_000 if has_memory else 1_000_000)
+    config = usual(seed, total_timesteps=MAZE_STEPS)
     config.environment.tasks = ["maze"]
     config.actions.type = "discrete"
     config.rewards.collision_penalty = -1.0

@@ -14,7 +14,14 @@ from estragon.godot.process import GodotError
 from estragon.godot.project import ready_project
 from estragon.judge import provenance
 from estragon.judge.hunt.archive import CellArchive, Rollout
-from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit, Explorer, PolicyExplorer
+from estragon.judge.hunt.explorers import (
+    EXPLORERS,
+    ActionSampler,
+    Bandit,
+    Explorer,
+    PolicyExplorer,
+    Start,
+)
 from estragon.judge.hunt.game import HuntedGame
 from estragon.judge.hunt.oracles import Finding, Watcher
 from estragon.judge.hunt.shorten import Shortener, cut
@@ -33,14 +40,20 @@ WARMUP_LEAST = 3
 WARMUP_SHARE, WARMUP_SEC = 0.25, 60.0
 PROCESS_STEPS = 12_000
 """A process is replaced after so many steps, so that what it has played stays short enough."""
-CROSSES = 0.2
+CROSSES = 0.3
 """Share of rollouts that go on when an episode ends; traces of one episode are shorter."""
 SAVE_SEC = 20.0
+RECENT = 32
+"""A leak needs no more rollouts than these, usually."""
 TRIES = 3
 """How often a finding may fail to replay before it is left alone."""
 BY_PLACE = ("stuck", "overlap", "speed", "crash", "hang")
 """Oracles whose findings at another place may be other bugs."""
 MOST_PLACES = 4
+REFERENCES, REFERENCE_STEPS = 2, 10
+"""Short rollouts that every process plays three times first, and now and then again."""
+AGAIN = 0.12
+"""Share of the rollouts that begin like one of them."""
 SHORTER = 0.6
 """A bug is handled again if it was seen after so much fewer actions."""
 
@@ -124,12 +137,13 @@ class Hunt:
                 break
             explorer = explorers[number % 3]
             explorer.start(self.archive)
-            shots = [game.reset(number)]
+            shots, actions = [game.reset(number)], []
             length = WARMUP_LENGTHS[number // 3 % 3] if self.seconds < limit else 60
             while not shots[-1].lost and len(shots) <= length and not self.is_over:
-                shots.append(game.step(explorer.act((), shots[-1].obs, self.archive)))
+                actions.append(explorer.act((), shots[-1].obs, self.archive))
+                shots.append(game.step(actions[-1]))
             self.progress.update(self.seconds, limit, " s of warm-up")
-            warmup.learn([each for each in shots if not each.lost])
+            warmup.learn([each for each in shots if not each.lost], actions)
             if shots[-1].lost:
                 game.restart()
         self.state.steps += warmup.usual.steps
@@ -141,7 +155,8 @@ class Hunt:
         if usual.low:
             low, high = level_of(shot.scene.bounds, usual)
             self.state.level = max(float((high - low).max()), 1e-3)
-        archive = CellArchive(self.state.level, usual.obs, moves=usual.travel > 0.0)
+        moves, discrete = usual.travel > 0.0, usual.discrete
+        archive = CellArchive(self.state.level, usual.obs, moves=moves, discrete=discrete)
         file = self.settings.output / "archive.json"
         if file.is_file():
             archive.load(read_json(file, dict[str, Any]))
@@ -162,7 +177,7 @@ class Hunt:
             if failed >= TRIES or (key not in self._lengths and len(same) >= MOST_PLACES):
                 return False
             length = len(rollouts[-1].actions)
-            if key in self._lengths and length > SHORTER * self._lengths[key]:
+            if key in self._lengths and length >= SHORTER * self._lengths[key]:
                 return False
             self._lengths[key] = length
             return True
@@ -174,7 +189,14 @@ class Hunt:
         found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
         budget = float(np.clip(1.8 * settings.minutes, 4.0, 40.0))
         shortener = Shortener(game, finding, usual, settings.user, budget)
-        for tried in [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]:
+        tries = [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]
+        if finding.oracle == "leak":
+            tries = [rollouts[-RECENT:], rollouts]
+        elif finding.oracle == "reset":
+            tries = [rollouts[: 3 * REFERENCES] + rollouts[3 * REFERENCES :][-2:], rollouts]
+        elif finding.oracle == "frame time":
+            tries = [rollouts[-1:]]  # often the machine's fault: not worth a long replay
+        for tried in tries:
             outcome = shortener.reproduce(tried)
             if outcome.finding is not None:
                 break
@@ -337,6 +359,12 @@ class _Worker(threading.Thread):
         }
         if hunt.settings.model is not None:
             self._explorers["policy"] = PolicyExplorer(sampler, self._random, hunt.settings.model)
+        random = np.random.default_rng(0)
+        self._references = []
+        for seed in range(REFERENCES):
+            held = [sampler.strong(random).tolist() for _ in range(2)]
+            actions = [each for each in held for _ in range(REFERENCE_STEPS // 2)]
+            self._references.append(Start(seed, actions))
         self._renew(game, restart=False)
 
     def _renew(self, game: HuntedGame, *, restart: bool = True) -> None:
@@ -344,6 +372,7 @@ class _Worker(threading.Thread):
             game.restart()
         self._history = []
         self._watcher = self._hunt.new_watcher(game)
+        self._to_repeat = [*self._references] * 3
 
     def _play(self, game: HuntedGame) -> None:
         """One rollout of the explorer whose turn it is."""
@@ -351,13 +380,18 @@ class _Worker(threading.Thread):
         with hunt.lock:
             name = hunt.bandit.choose(self._random)
             start = self._explorers[name].start(hunt.archive)
+        only_repeats = bool(self._to_repeat)
+        if only_repeats:
+            start = self._to_repeat.pop()
+        elif self._random.random() < AGAIN:
+            start = self._references[self._random.integers(REFERENCES)]
         rollout = Rollout(start.seed, [])
         self._history.append(rollout)
-        self._watcher.begin()
+        self._watcher.begin(rollout.seed)
         shot = game.reset(rollout.seed)
         seen, new_cells = self._watcher.watch(shot, None), 0
         findings = [each for each in seen if hunt.takes(each, self._history)]
-        length = len(start.prefix) + self._length()
+        length = len(start.prefix) + (0 if only_repeats else self._length())
         crosses = self._random.random() < CROSSES
         while not findings and not shot.lost and not hunt.is_over:
             step = len(rollout.actions)
@@ -376,6 +410,7 @@ class _Worker(threading.Thread):
                 action = self._explorers[name].act(key, shot.obs, hunt.archive)
             rollout.actions.append([float(value) for value in action])
             shot = game.step(action)
+            self._explorers[name].learn(shot.rewards)
             findings = [
                 each
                 for each in self._watcher.watch(shot, action)

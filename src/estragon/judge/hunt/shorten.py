@@ -12,7 +12,7 @@ from estragon.judge.hunt.user_oracles import UserOracles
 from estragon.judge.hunt.usual import Usual
 
 T = TypeVar("T")
-NEEDS_FRESH = ("crash", "hang", "nan", "leak", "bad message")
+NEEDS_FRESH = ("crash", "hang", "nan", "leak", "reset", "bad message")
 """Oracles that a process shows once, or only after all that it has played."""
 
 

@@ -278,8 +278,9 @@ class Watcher:
             speeds, most = speeds_of(shot, index), usual.speed[kind]
             speed = float(speeds.max(initial=0.0))
             jumps = np.abs(np.diff(speeds)).max(initial=0.0) > JUMP * usual.jump[kind]
-            # A reset moves bodies at once.
-            if self._length and most and speed > (3.0 if jumps else 25.0) * max(most, 0.3):
+            # A reset moves and stops bodies at once.
+            is_within = self._length > 0 and not shot.ended.any()
+            if is_within and most and speed > (3.0 if jumps else 25.0) * max(most, 0.3):
                 text = f"{name} moves at {speed:g} per second, usually up to {most:g}"
                 found.append(Finding("speed", kind, text))
             found += self._overlap(shot, index, kind, ticks)

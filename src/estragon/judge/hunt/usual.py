@@ -173,7 +173,7 @@ class Warmup:
             return
         for index, name in enumerate(shot.scene.bodies):
             kind, speeds = kind_of(name), speeds_of(shot, index)
-            jump = np.abs(np.diff(speeds)).max(initial=0.0)
+            jump = 0.0 if shot.ended.any() else np.abs(np.diff(speeds)).max(initial=0.0)
             depth = shot.bodies[:, index, 6].max()
             top = np.nan_to_num([speeds.max(initial=0.0), jump, depth])
             tops[kind] = np.maximum(tops.get(kind, 0.0), top)

@@ -267,6 +267,7 @@ class Watcher:
         if not len(shot.ticks):
             return []
         found, bodies, usual = [], shot.bodies, self._usual
+        player = kind_of(shot.scene.bodies[0]) if shot.scene.bodies else ""
         for index, name in enumerate(shot.scene.bodies):
             kind, ticks = kind_of(name), bodies[:, index]
             if np.isnan(ticks[:, :6]).any():
@@ -284,8 +285,8 @@ class Watcher:
                 text = f"{name} moves at {speed:g} per second, usually up to {most:g}"
                 found.append(Finding("speed", kind, text))
             found += self._overlap(shot, index, kind, ticks)
-            if index == 0:
-                found += self._bounds(shot, kind, ticks)
+            if kind == player:
+                found += self._bounds(shot, index, kind, ticks)
         return found
 
     def _overlap(self, shot: Snapshot, index: int, kind: str, ticks: np.ndarray) -> list[Finding]:
@@ -300,7 +301,7 @@ class Watcher:
         text = f"{shot.scene.bodies[index]} is {ticks[-1, 6]:.3g} deep in another body"
         return [Finding("overlap", kind, text, ticks[-1, :3].tolist())]
 
-    def _bounds(self, shot: Snapshot, kind: str, ticks: np.ndarray) -> list[Finding]:
+    def _bounds(self, shot: Snapshot, index: int, kind: str, ticks: np.ndarray) -> list[Finding]:
         if not self._usual.low:
             return []
         low, high = level_of(shot.scene.bounds, self._usual)
@@ -313,9 +314,10 @@ class Watcher:
             spare_high[1] += float((high - low).max())
         outside = (ticks[:, :3] < low - spare_low) | (ticks[:, :3] > high + spare_high)
         for axis in range(3 if up == 1 else 2):
-            count = self._outside[f"axis {axis}"] + int(outside[:, axis].sum())
-            self._outside[f"axis {axis}"] = count if outside[:, axis].all() else 0
-            if self._outside[f"axis {axis}"] <= OUTSIDE_SEC * shot.scene.ticks_per_sec:
+            name = f"axis {axis} of {index}"
+            count = self._outside[name] + int(outside[:, axis].sum())
+            self._outside[name] = count if outside[:, axis].all() else 0
+            if self._outside[name] <= OUTSIDE_SEC * shot.scene.ticks_per_sec:
                 continue
             falls = up == 1 and axis == 1 and ticks[-1, 1] < low[1]
             oracle = "endless fall" if falls else "out of bounds"

@@ -14,7 +14,7 @@ from estragon.envs.wire import AgentInfo, AgentTable
 from estragon.judge.hunt.archive import CellArchive, Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit
 from estragon.judge.hunt.game import Scene, Snapshot, read_log
-from estragon.judge.hunt.oracles import LEAK_ROLLOUTS, Finding, Watcher
+from estragon.judge.hunt.oracles import LEAKS, PAID_LOOPS, Finding, Watcher
 from estragon.judge.hunt.shorten import ddmin
 from estragon.judge.hunt.traces import FORMAT, Trace
 from estragon.judge.hunt.user_oracles import UserOracles
@@ -75,13 +75,14 @@ def _warmed_up() -> Usual:
     random, warmup = np.random.default_rng(0), Warmup()
     for _ in range(12):
         rollout, at = [shot()], np.array([0.0, 0.5, 0.0])
+        actions = list(random.uniform(-1.0, 1.0, (150, 3)))
         for step in range(150):
             at = np.clip(at + random.uniform(-0.5, 0.5, 3) * [1, 0, 1], -9, 9)
             ended = step % 50 == 49
             obs = tuple(random.uniform(-1.0, 1.0, 3))
             info: dict[str, object] = {"score": step // 50}
             rollout.append(shot(tuple(at), obs=obs, ended=ended, reward=float(ended), info=info))
-        warmup.learn(rollout)
+        warmup.learn(rollout, actions)
     return warmup.finish()
 
 
@@ -151,7 +152,7 @@ def test_oracles_find(shots: list[Snapshot], expected: str) -> None:
 def test_a_leak_grows_from_reset_to_reset() -> None:
     watcher = Watcher(healthy(), UserOracles(), [])
     found = []
-    for count in range(LEAK_ROLLOUTS + 4):
+    for count in range(LEAKS["nodes"][2] + 4):
         found += watcher.watch(shot(counts=(10.0 + 2 * count, 100.0, 1e6)), None)
     assert [each.signature for each in found] == ["leak: nodes"] * len(found) != []
 
@@ -163,6 +164,99 @@ def test_an_episode_without_end_and_an_event_that_is_paid_twice() -> None:
     paid = [shot(reward=1.0, ended=True) for _ in range(30)]
     assert findings(paid) == []
     assert "reward: paid twice, end" in findings([*paid, shot(reward=2.0, ended=True)])
+
+
+def test_a_reset_that_leaves_something_behind() -> None:
+    watcher = Watcher(healthy(), UserOracles(), [])
+    found = []
+    for carried in (0.0, 0.0, 0.0, 0.5):
+        watcher.begin(7)
+        watcher.watch(shot(), None)
+        found = watcher.watch(shot(obs=(0.1, 0.2, carried)), np.ones(3, np.float32))
+    assert [each.signature for each in found] == ["reset: depends on what was played before"]
+    assert "observation 2 is 0.5 1 steps after a reset" in found[0].text
+    # What differs from the beginning does not count.
+    watcher = Watcher(healthy(), UserOracles(), [])
+    for noise in (0.1, 0.4, 0.2, 0.9, 0.5):
+        watcher.begin(7)
+        assert watcher.watch(shot(), None) == []
+        assert watcher.watch(shot(obs=(0.1, 0.2, noise)), np.ones(3, np.float32)) == []
+
+
+def test_a_loop_that_pays_again_and_again() -> None:
+    around = [shot(obs=(x, 0.2, 0.3), reward=0.3 * (x == 0.0)) for x in (0.0, 0.5, 1.0, -0.5)]
+    assert "reward: the same loop pays again and again" in findings(around * (PAID_LOOPS + 2))
+    potential = [shot(obs=(x, 0.2, 0.3), reward=pay) for x, pay in ((0.0, 0.5), (1.0, -0.5))]
+    assert findings([potential[0], *potential * 20]) == []
+
+
+def test_what_stops_responding_while_the_rest_still_moves() -> None:
+    random = np.random.default_rng(0)
+    slow = [
+        shot(tuple(random.uniform(-0.01, 0.01, 3)), obs=tuple(random.uniform(-1, 1, 3)))
+        for _ in range(49)
+    ]
+    assert findings(slow) == []
+    usual = healthy()
+    usual.longest_episode = 500
+    watcher, found = Watcher(usual, UserOracles(), []), []
+    for each in slow * 6:
+        found += watcher.watch(each, random.uniform(-1.0, 1.0, 3))
+    assert {each.signature for each in found} == {"stuck: place does not change"}
+
+
+def test_a_range_that_is_filled_is_not_left() -> None:
+    usual = healthy()
+    assert usual.filled == {"0": [-1.0, 1.0], "1": [-1.0, 1.0], "2": [-1.0, 1.0]}
+    assert findings([shot(), shot(obs=(1.4, 0.0, 0.0))]) == []
+    expected = ["range: observation 0 beyond its ends"]
+    assert findings([shot(), shot(obs=(1.9, 0.0, 0.0))]) == expected
+
+
+def test_a_bug_in_the_warm_up_does_not_become_usual() -> None:
+    warmup, random = Warmup(), np.random.default_rng(0)
+    for number in range(20):
+        fast = (99.0 if number == 7 else 1.0, 0.0, 0.0)
+        rollout = [shot(velocity=fast, ended=step % 50 == 49) for step in range(151)]
+        if number == 7:
+            rollout[50:101] = [shot()] * 50
+        warmup.learn(rollout, list(random.uniform(-1.0, 1.0, (150, 3))))
+    usual = warmup.finish()
+    assert usual.speed["Main/Ball"] == 1.0
+    assert (usual.longest_episode, usual.is_capped) == (50, True)
+
+
+def test_shares_and_flags_are_recognized() -> None:
+    warmup, random = Warmup(), np.random.default_rng(0)
+    shots = [
+        shot(obs=(float(step % 2), *random.normal(size=2)), info={"fuel": fuel, "height": fuel})
+        for step, fuel in enumerate([*random.uniform(0.0, 1.0, 99), -0.3])
+    ]
+    for each in shots[50:]:
+        each.infos[0]["height"] = -2.0
+    warmup.learn(shots, [np.zeros(3)] * 99)
+    usual = warmup.finish()
+    assert usual.info_low == {"fuel": 0.0, "height": -2.0}
+    assert usual.discrete == [0]
+    archive = CellArchive(20.0, usual.obs, discrete=usual.discrete)
+    off, on = (archive.key_of(shot(obs=(flag, 0.2, 0.3))) for flag in (0.0, 1.0))
+    assert off != on
+
+
+def test_evolved_policies_learn_to_be_paid() -> None:
+    random, archive = np.random.default_rng(0), CellArchive(20.0, [1.0, 1.0, 1.0])
+    explorer = EXPLORERS["evolve"](ActionSampler(TABLE), random)
+    returns = []
+    for _ in range(150):
+        explorer.start(archive)
+        total = 0.0
+        for _ in range(10):
+            seen = random.uniform(-1.0, 1.0, 3)
+            action = explorer.act((), seen, archive)
+            explorer.learn(np.array([action[0] * seen[0]]))
+            total += action[0] * seen[0]
+        returns.append(total)
+    assert np.mean(returns[-50:]) > np.mean(returns[:20]) + 1.0
 
 
 def test_expectations_and_patterns_of_the_user() -> None:
@@ -203,10 +297,10 @@ def test_explorers_act_within_the_action_space(name: str) -> None:
     here = shot()
     archive.visit(archive.key_of(here), here, Rollout(5, [[0.0, 0.0, 1.0]]), 1)
     taken = []
-    for _ in range(4):
+    for _ in range(20):
         start = explorer.start(archive)
         assert len(start.prefix) == (name == "goexplore")
-        taken += [explorer.act((0,), here.obs, archive) for _ in range(50)]
+        taken += [explorer.act((0,), here.obs, archive) for _ in range(10)]
     actions = np.array(taken)
     assert actions.shape == (200, 3)
     assert np.abs(actions).max() <= 1.0

@@ -8,10 +8,8 @@ time of a hunt, 10 minutes by default. Every game is resumed where it was interr
 import dataclasses
 import json
 import os
-import shutil
 import statistics
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -19,43 +17,14 @@ import pytest
 from estragon.cli import main
 from estragon.judge.hunt.state import HuntState
 from estragon.judge.hunt.traces import Trace, open_trace, replay
-from estragon.support import paths
 from estragon.support.files import read_json, write_json, write_whole
+from tests.judge.planted import GAMES, Bug, bugs_of, copy_with
 from tests.prove import ROOT, Recorder, run_folder
 
 pytestmark = pytest.mark.prove
 MINUTES = float(os.environ.get("ESTRAGON_HUNT_MINUTES", "10"))
 REPLAYS = 10
-FILES = sorted((Path(__file__).parent / "bugs").glob("*.json"))
 PAGE = ROOT / "docs" / "hunting_results.md"
-SCENES = {
-    "marble": "res://examples/marble/marble.tscn",
-    "orchard": "res://examples/orchard/orchard.tscn",
-    "tag": "res://tag/train/TagTraining.tscn",
-    "goals": "res://scenes/features/vr_locomotion_test.tscn",
-    "landing": "res://scenes/features/spacecraft_landing.tscn",
-    "menu": "res://scenes/features/ui_interaction.tscn",
-}
-
-
-class Patch(msgspec.Struct):
-    """A replacement in a file; `old` occurs once."""
-
-    file: str
-    old: str
-    new: str
-
-
-class Planted(msgspec.Struct):
-    """A bug."""
-
-    id: str
-    game: str
-    scene: str
-    set: str
-    description: str
-    patches: list[Patch]
-    arguments: Any = None
 
 
 @dataclasses.dataclass
@@ -68,27 +37,6 @@ class Found:
     ratios: list[float]
     replayed: int = 0
     replays: int = 0
-
-
-def planted_in(game: str) -> list[Planted]:
-    known = [bug for file in FILES for bug in read_json(file, list[Planted])]
-    return [bug for bug in known if bug.game == game]
-
-
-def copy_with(folder: Path, bugs: list[Planted]) -> Path:
-    """A copy of the project with these bugs."""
-    if (folder / ".complete").exists():
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(paths.godot_project(), folder)
-    for bug in bugs:
-        for patch in bug.patches:
-            file = folder / patch.file.removeprefix("res://")
-            text = file.read_text()
-            assert text.count(patch.old) == 1, (bug.id, patch.file, patch.old)
-            file.write_text(text.replace(patch.old, patch.new))
-    (folder / ".complete").touch()
-    return folder
 
 
 def hunt(game: Path, scene: str, output: Path, *words: str) -> HuntState:
@@ -107,7 +55,7 @@ def shows(file: Path, game: Path) -> bool:
         return replay(trace, opened).finding is not None
 
 
-def attribute(state: HuntState, output: Path, folder: Path, bugs: list[Planted]) -> Found:
+def attribute(state: HuntState, output: Path, folder: Path, bugs: list[Bug]) -> Found:
     """Which findings belong to which bugs; kept in a file, because it takes long."""
     file = output / "attributed.json"
     if file.exists():
@@ -118,7 +66,7 @@ def attribute(state: HuntState, output: Path, folder: Path, bugs: list[Planted])
         trace = output / finding.trace
         owners = []
         if not shows(trace, folder / "clean"):
-            owners = [bug.id for bug in bugs if shows(trace, copy_with(folder / bug.id, [bug]))]
+            owners = [bug.id for bug in bugs if shows(trace, copy_with([bug], folder / bug.id))]
         for owner in owners:
             found.bugs[owner].append(finding.explorer)
         if not owners:
@@ -130,19 +78,16 @@ def attribute(state: HuntState, output: Path, folder: Path, bugs: list[Planted])
     return found
 
 
-@pytest.mark.skipif(not FILES, reason="no planted bugs in tests/judge/bugs")
-@pytest.mark.parametrize("game", SCENES)
+@pytest.mark.parametrize("game", GAMES)
 def test_planted_bugs(game: str, godot: Path, record_result: Recorder) -> None:
-    bugs = planted_in(game)
-    if not bugs:
-        pytest.skip(f"no bugs are planted in {game}")
+    bugs = bugs_of(game)
     folder = run_folder("hunt") / game
-    everything = copy_with(folder / "all", bugs)
-    clean = copy_with(folder / "clean", [])
+    everything = copy_with(bugs, folder / "all")
+    clean = copy_with([], folder / "clean")
     words: list[str] = []
-    for key, value in arguments_of(bugs).items():
+    for key, value in bugs[0].arguments.items():
         words += ["--argument", f"{key}={value}"]
-    scene = bugs[0].scene or SCENES[game]
+    scene = bugs[0].scene
     results: dict[str, Found] = {}
     for name, options in (("all explorers", []), ("random", ["--explorers", "random"])):
         output = folder / name.replace(" ", "_")
@@ -165,17 +110,7 @@ def test_planted_bugs(game: str, godot: Path, record_result: Recorder) -> None:
     assert held, result
 
 
-def arguments_of(bugs: list[Planted]) -> dict[str, str]:
-    """The arguments of all bugs of a game together."""
-    found: dict[str, str] = {}
-    for bug in bugs:
-        given = bug.arguments or {}
-        pairs = given if isinstance(given, dict) else dict(each.split("=", 1) for each in given)
-        found |= {key.removeprefix("--"): str(value) for key, value in pairs.items()}
-    return found
-
-
-def write_page(game: str, bugs: list[Planted], everything: Found, random: Found) -> None:
+def write_page(game: str, bugs: list[Bug], everything: Found, random: Found) -> None:
     """The table of a game in docs/hunting_results.md."""
     head = "# Planted bugs\n\nWhat `estragon judge hunt` found, bug by bug (`make prove`).\n"
     sections: dict[str, str] = {}

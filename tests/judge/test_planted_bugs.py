@@ -5,8 +5,6 @@ game only, and also when the other bugs of the game are planted with it.
 """
 
 import contextlib
-import json
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +18,7 @@ from estragon.godot.project import import_project
 from estragon.support import paths
 from tests.godot.staging import write_program
 from tests.judge import planted_plays as plays
+from tests.judge.planted import Bug, bugs_of, copy_with, patched
 from tests.judge.planted_plays import Game, LostError, Play
 
 ONE = {
@@ -34,7 +33,6 @@ ONE = {
 LEVELS = ["easy", "hard", "medium"]
 STEP_TIMEOUT_SEC = 8.0
 
-Bug = dict[str, Any]
 Effect = Callable[[Game], bool]
 
 
@@ -47,47 +45,28 @@ class Proof(NamedTuple):
     effect: Effect
 
 
-def bugs_of(game: str) -> list[Bug]:
-    file = Path(__file__).parent / "bugs" / f"{game}.json"
-    found: list[Bug] = json.loads(file.read_text(encoding="utf-8"))
-    return found
-
-
-BUGS: dict[str, Bug] = {bug["id"]: bug for game in ONE for bug in bugs_of(game)}
-
-
-def planted(bugs: list[Bug]) -> dict[str, str]:
-    """The files that patches change, with all of these bugs in them."""
-    files: dict[str, str] = {}
-    for bug in bugs:
-        for patch in bug["patches"]:
-            name = patch["file"]
-            if name not in files:
-                files[name] = (paths.godot_project() / name).read_text(encoding="utf-8")
-            assert files[name].count(patch["old"]) == 1, f"{bug['id']}: {name}: {patch['old']!r}"
-            files[name] = files[name].replace(patch["old"], patch["new"])
-    return files
+BUGS: dict[str, Bug] = {bug.id: bug for game in ONE for bug in bugs_of(game)}
 
 
 @pytest.mark.parametrize("game", ONE)
 def test_patches_fit_alone_and_together(game: str) -> None:
     bugs = bugs_of(game)
     for bug in bugs:
-        for name, text in planted([bug]).items():
+        for name, text in patched([bug]).items():
             assert text != (paths.godot_project() / name).read_text(encoding="utf-8")
-            assert "agent.point" not in str(bug["patches"])
-    assert planted(bugs) == planted(bugs[::-1])
+            assert "agent.point" not in str(bug.patches)
+    assert patched(bugs) == patched(bugs[::-1])
 
 
 @pytest.mark.parametrize("game", ONE)
 def test_sets_are_alike(game: str) -> None:
     bugs = bugs_of(game)
-    assert all(bug["id"].startswith(f"{game}_") and bug["game"] == game for bug in bugs)
+    assert all(bug.id.startswith(f"{game}_") and bug.game == game for bug in bugs)
     for which in ("known", "unseen"):
-        levels = [PROOFS[bug["id"]].difficulty for bug in bugs if bug["set"] == which]
+        levels = [PROOFS[bug.id].difficulty for bug in bugs if bug.set == which]
         assert sorted(levels) == LEVELS
-    assert len({bug["scene"] for bug in bugs}) == 1
-    assert (paths.godot_project() / bugs[0]["scene"].removeprefix("res://")).is_file()
+    assert len({bug.scene for bug in bugs}) == 1
+    assert (paths.godot_project() / bugs[0].scene.removeprefix("res://")).is_file()
 
 
 def test_every_bug_has_a_proof() -> None:
@@ -282,17 +261,15 @@ PROOFS: dict[str, Proof] = {
 def write_game(bugs: list[Bug], folder: Path, godot: Path) -> Path:
     """A copy of the games with bugs in it, as a program: the import of the original serves it."""
     original = import_project(paths.godot_project(), godot=godot)
-    shutil.copytree(original, folder / "project", ignore=shutil.ignore_patterns("*.lock"))
-    for name, text in planted(bugs).items():
-        (folder / "project" / name).write_text(text, encoding="utf-8")
+    copy_with(bugs, folder / "project", original)
     return write_program(folder / "game", f'exec "{godot}" --path "{folder / "project"}" "$@"')
 
 
 @contextlib.contextmanager
 def playing(program: Path, bug: Bug, logs: Path) -> Iterator[Game]:
     options: dict[str, Any] = {"step_timeout_sec": STEP_TIMEOUT_SEC, "log_folder": logs, "seed": 1}
-    arguments = bug["arguments"] | ONE[bug["game"]]
-    env = GodotEnv(program, scene=bug["scene"], arguments=arguments, **options)
+    arguments = bug.arguments | ONE[bug.game]
+    env = GodotEnv(program, scene=bug.scene, arguments=arguments, **options)
     with contextlib.closing(env):
         yield Game(env, logs / "game.log")
 
@@ -312,5 +289,5 @@ def is_seen(name: str, bugs: list[Bug], folder: Path, godot: Path) -> bool:
 def test_a_bug_is_seen_only_where_it_is_planted(name: str, godot: Path, tmp_path: Path) -> None:
     bug = BUGS[name]
     assert is_seen(name, [bug], tmp_path / "alone", godot)
-    assert is_seen(name, bugs_of(bug["game"]), tmp_path / "together", godot)
+    assert is_seen(name, bugs_of(bug.game), tmp_path / "together", godot)
     assert not is_seen(name, [], tmp_path / "clean", godot)

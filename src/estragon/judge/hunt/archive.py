@@ -1,6 +1,7 @@
 """The cells of a game that were visited, and the shortest way to each."""
 
 import dataclasses
+import zlib
 from typing import Any
 
 import msgspec
@@ -37,13 +38,21 @@ class Cell:
 class CellArchive:
     """Cells by the place of the first body and a coarse hash of the observation."""
 
-    def __init__(self, size: float, obs_scale: list[float], *, moves: bool = True) -> None:
+    def __init__(
+        self,
+        size: float,
+        obs_scale: list[float],
+        *,
+        moves: bool = True,
+        discrete: list[int] | None = None,
+    ) -> None:
         """Of a level.
 
         Args:
             size: of its longest side.
             obs_scale: the usual size of each value observed.
             moves: whether places tell cells apart.
+            discrete: numbers of values observed that tell cells apart exactly, such as flags.
         """
         self.cells: dict[Key, Cell] = {}
         self.heat: dict[tuple[int, int], int] = {}
@@ -52,8 +61,13 @@ class CellArchive:
         """Seconds played, cells."""
         self.cell_size = max(size, 1e-6) / BINS
         self._scale = np.maximum(np.array(obs_scale), 1e-3)
+        self._discrete = discrete or []
         random = np.random.default_rng(0)
         self._planes = random.normal(size=(len(obs_scale), BITS if moves else BITS_ALONE))
+
+    def scale_of(self, obs: np.ndarray) -> np.ndarray:
+        """The usual size of each value observed."""
+        return self._scale if len(self._scale) == len(obs) else np.ones(len(obs))
 
     def key_of(self, shot: Snapshot) -> Key:
         """The cell of a snapshot."""
@@ -61,6 +75,8 @@ class CellArchive:
         if len(shot.obs) == len(self._scale):
             bits = (shot.obs / self._scale) @ self._planes > 0.0
             number = int(bits @ (1 << np.arange(len(bits))))
+            flags = np.round(shot.obs[self._discrete], 2).astype(np.float32)
+            number += zlib.crc32(flags.tobytes()) << len(bits)
         return (*(int(np.floor(value / self.cell_size)) for value in shot.place), number)
 
     def visit(self, key: Key, shot: Snapshot, rollout: Rollout, steps: int) -> bool:

@@ -14,6 +14,11 @@ from estragon.judge.hunt.archive import CellArchive, Key
 from estragon.support.errors import UserError
 
 STICK = 0.88
+ELITE = 6
+"""Policies that evolve further."""
+EVOLVE_SEEDS = 4
+EVEN = 0.4
+"""Share of rollouts for which all explorers have the same chance."""
 SEEDS = 64
 """Most rollouts start from one of these seeds, so that cells of one seed add up."""
 
@@ -63,6 +68,14 @@ class ActionSampler:
                 found.append(action)
         return found
 
+    def from_deflections(self, wanted: np.ndarray) -> np.ndarray:
+        """The action that numbers within -1 and 1 stand for."""
+        action = wanted.astype(np.float32)
+        for index, (_, spec, _) in enumerate(self.columns):
+            if spec.kind != "continuous":
+                action[index] = min(int(0.5 * (wanted[index] + 1.0) * spec.size), spec.size - 1)
+        return action
+
     def _draw(self, spec: Any, random: np.random.Generator) -> float:
         if spec.kind == "continuous":
             return round(float(random.uniform(-1.0, 1.0)), 2)
@@ -90,6 +103,9 @@ class Explorer(abc.ABC):
     def start(self, archive: CellArchive) -> Start:
         """Where the next rollout begins."""
         return Start(int(self.random.integers(SEEDS)), [])
+
+    def learn(self, rewards: np.ndarray) -> None:  # noqa: B027 - most do not
+        """What the last action paid each agent."""
 
     @abc.abstractmethod
     def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
@@ -181,6 +197,70 @@ class GoExplorer(StickyExplorer):
         return Start(cell.rollout.seed, cell.rollout.actions[: cell.steps], key)
 
 
+class EvolveExplorer(Explorer):
+    """Linear policies that evolve to be rewarded: gets to goals, and to rewards that pay too much.
+
+    The best of them are varied and mixed, and tried again with other seeds.
+    """
+
+    def __init__(self, sampler: ActionSampler, random: np.random.Generator) -> None:
+        super().__init__(sampler, random)
+        self._elite: list[_LinearPolicy] = []
+        self._current: _LinearPolicy | None = None
+
+    def start(self, archive: CellArchive) -> Start:
+        """At a seed, with the next policy; the one before is done."""
+        done, self._current = self._current, None
+        if done is not None and done.steps:
+            done.scores.append(done.total)
+            if done not in self._elite:
+                self._elite.append(done)
+            self._elite.sort(key=lambda each: -float(np.mean(each.scores)))
+            del self._elite[ELITE:]
+        return Start(int(self.random.integers(EVOLVE_SEEDS)), [])
+
+    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+        """What the current policy does."""
+        if self._current is None:
+            self._current = self._next(len(obs))
+        policy = self._current
+        policy.steps += 1
+        if len(obs) != policy.weights.shape[1] - 1:
+            return self.sampler.random(self.random)
+        seen = np.append(np.clip(obs / archive.scale_of(obs), -3.0, 3.0), 1.0)
+        wanted = np.tanh(policy.weights @ seen + self.random.normal(0.0, 0.1, len(policy.weights)))
+        return self.sampler.from_deflections(wanted)
+
+    def learn(self, rewards: np.ndarray) -> None:
+        """Add to the return of the current policy; that of the first agent counts."""
+        if self._current is not None and len(rewards):
+            self._current.total += float(np.nan_to_num(rewards[0]))
+
+    def _next(self, size: int) -> "_LinearPolicy":
+        """One of the best again, a variation of two of them, or a new one."""
+        random, shape = self.random, (len(self.sampler.columns), size + 1)
+        chance = random.random()
+        if len(self._elite) < ELITE or chance < 0.15:
+            return _LinearPolicy(random.normal(0.0, 1.0, shape))
+        first, second = (self._elite[int(random.integers(ELITE))] for _ in range(2))
+        if chance < 0.4:
+            first.total = 0.0
+            first.steps = 0
+            return first
+        weights = np.where(random.random(shape) < 0.5, first.weights, second.weights)
+        return _LinearPolicy(weights + random.normal(0.0, random.choice([0.1, 0.5]), shape))
+
+
+@dataclasses.dataclass(eq=False)
+class _LinearPolicy:
+    """Weights (columns of the action, values observed + 1), and its returns so far."""
+
+    weights: np.ndarray
+    scores: list[float] = dataclasses.field(default_factory=list)
+    total: float = 0.0
+    steps: int = 0
+
+
 class PolicyExplorer(StickyExplorer):
     """A trained policy, disturbed by held random actions."""
 
@@ -227,6 +307,7 @@ EXPLORERS: dict[str, type[Explorer]] = {
     "sweep": SweepExplorer,
     "novelty": NoveltyExplorer,
     "goexplore": GoExplorer,
+    "evolve": EvolveExplorer,
 }
 
 
@@ -242,8 +323,8 @@ class Bandit:
     def choose(self, random: np.random.Generator) -> str:
         """The next explorer."""
         untried = [name for name, spent in self.time_sec.items() if spent == 0.0]
-        if untried:
-            return str(random.choice(untried))
+        if untried or random.random() < EVEN:
+            return str(random.choice(untried or list(self.time_sec)))
         rates = {name: gain / sec for name, (gain, sec) in self._recent.items()}
         top = max(1e-9, *rates.values())
         total = sum(self.time_sec.values())

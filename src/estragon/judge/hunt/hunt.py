@@ -10,18 +10,18 @@ import msgspec
 import numpy as np
 
 from estragon.envs.launch import Launch
-from estragon.godot.process import GodotError
 from estragon.godot.project import ready_project
 from estragon.judge import provenance
 from estragon.judge.hunt.archive import CellArchive, Rollout
-from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit, Explorer, PolicyExplorer
+from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit
 from estragon.judge.hunt.game import HuntedGame
 from estragon.judge.hunt.oracles import Finding, Watcher
-from estragon.judge.hunt.shorten import Shortener, cut
+from estragon.judge.hunt.shorten import Shortener
 from estragon.judge.hunt.state import STATE, Bug, HuntSettings, HuntState
 from estragon.judge.hunt.traces import FORMAT, Trace, action_names, declared_bounds
 from estragon.judge.hunt.usual import Usual, Warmup, level_of
 from estragon.judge.hunt.words import to_markdown
+from estragon.judge.hunt.worker import REFERENCES, Worker
 from estragon.support.errors import UserError
 from estragon.support.files import read_json, write_json, write_whole
 from estragon.support.interrupts import StopRequest
@@ -31,16 +31,14 @@ WARMUP_STEPS, WARMUP_ROLLOUTS = 5000, 12
 WARMUP_LENGTHS = (300, 1200, 300)
 WARMUP_LEAST = 3
 WARMUP_SHARE, WARMUP_SEC = 0.25, 60.0
-PROCESS_STEPS = 12_000
-"""A process is replaced after so many steps, so that what it has played stays short enough."""
-CROSSES = 0.2
-"""Share of rollouts that go on when an episode ends; traces of one episode are shorter."""
 SAVE_SEC = 20.0
+RECENT = 32
+"""A leak needs no more rollouts than these, usually."""
 TRIES = 3
 """How often a finding may fail to replay before it is left alone."""
 BY_PLACE = ("stuck", "overlap", "speed", "crash", "hang")
 """Oracles whose findings at another place may be other bugs."""
-MOST_PLACES = 4
+MOST_PLACES = 2
 SHORTER = 0.6
 """A bug is handled again if it was seen after so much fewer actions."""
 
@@ -81,7 +79,7 @@ class Hunt:
             if not self.state.usual.steps:
                 self.state.usual = self._warm_up(game)
             self._make_archive(game)
-        workers = [_Worker(self, number) for number in range(self.settings.games)]
+        workers = [Worker(self, number) for number in range(self.settings.games)]
         for worker in workers:
             worker.start()
         while any(worker.is_alive() for worker in workers):
@@ -124,12 +122,13 @@ class Hunt:
                 break
             explorer = explorers[number % 3]
             explorer.start(self.archive)
-            shots = [game.reset(number)]
+            shots, actions = [game.reset(number)], []
             length = WARMUP_LENGTHS[number // 3 % 3] if self.seconds < limit else 60
             while not shots[-1].lost and len(shots) <= length and not self.is_over:
-                shots.append(game.step(explorer.act((), shots[-1].obs, self.archive)))
+                actions.append(explorer.act((), shots[-1].obs, self.archive))
+                shots.append(game.step(actions[-1]))
             self.progress.update(self.seconds, limit, " s of warm-up")
-            warmup.learn([each for each in shots if not each.lost])
+            warmup.learn([each for each in shots if not each.lost], actions)
             if shots[-1].lost:
                 game.restart()
         self.state.steps += warmup.usual.steps
@@ -141,7 +140,8 @@ class Hunt:
         if usual.low:
             low, high = level_of(shot.scene.bounds, usual)
             self.state.level = max(float((high - low).max()), 1e-3)
-        archive = CellArchive(self.state.level, usual.obs, moves=usual.travel > 0.0)
+        moves, discrete = usual.travel > 0.0, usual.discrete
+        archive = CellArchive(self.state.level, usual.obs, moves=moves, discrete=discrete)
         file = self.settings.output / "archive.json"
         if file.is_file():
             archive.load(read_json(file, dict[str, Any]))
@@ -162,7 +162,7 @@ class Hunt:
             if failed >= TRIES or (key not in self._lengths and len(same) >= MOST_PLACES):
                 return False
             length = len(rollouts[-1].actions)
-            if key in self._lengths and length > SHORTER * self._lengths[key]:
+            if key in self._lengths and length >= SHORTER * self._lengths[key]:
                 return False
             self._lengths[key] = length
             return True
@@ -174,14 +174,22 @@ class Hunt:
         found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
         budget = float(np.clip(1.8 * settings.minutes, 4.0, 40.0))
         shortener = Shortener(game, finding, usual, settings.user, budget)
-        for tried in [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]:
+        tries = [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]
+        if finding.oracle == "leak":
+            tries = [rollouts[-RECENT:], rollouts]
+        elif finding.oracle == "reset":
+            tries = [rollouts[: 3 * REFERENCES] + rollouts[3 * REFERENCES :][-2:], rollouts]
+        elif finding.oracle == "frame time":
+            tries = [rollouts[-1:]]  # often the machine's fault: not worth a long replay
+        for tried in tries:
             outcome = shortener.reproduce(tried)
             if outcome.finding is not None:
                 break
         else:
             return self._give_up(finding)
-        kept = shortener.shorten(cut(tried, outcome))
-        outcome = shortener.reproduce(kept)
+        kept, outcome = shortener.shorten(tried, outcome)
+        if finding.oracle == "frame time":  # twice, because time is never the same
+            outcome = shortener.reproduce(kept)
         if outcome.finding is None:
             return self._give_up(finding)
         trace = Trace(
@@ -308,100 +316,3 @@ class Hunt:
                     numbers["cells"],
                     int(numbers["bugs"]),
                 )
-
-
-class _Worker(threading.Thread):
-    """One game process, played until the hunt is over."""
-
-    def __init__(self, hunt: Hunt, number: int) -> None:
-        super().__init__(daemon=True)
-        self.error: Exception | None = None
-        self._hunt, self._number = hunt, number
-        self._random = np.random.default_rng([hunt.settings.seed, number, int(hunt.state.steps)])
-        self._history: list[Rollout] = []
-
-    def run(self) -> None:
-        """Play; an error is kept for the main thread."""
-        try:
-            with self._hunt.open_game() as game:
-                self._prepare(game)
-                while not self._hunt.is_over:
-                    self._play(game)
-        except Exception as error:  # noqa: BLE001 - the main thread raises it
-            self.error = error
-
-    def _prepare(self, game: HuntedGame) -> None:
-        hunt, sampler = self._hunt, ActionSampler(game.table)
-        self._explorers: dict[str, Explorer] = {
-            name: EXPLORERS[name](sampler, self._random) for name in hunt.settings.explorers
-        }
-        if hunt.settings.model is not None:
-            self._explorers["policy"] = PolicyExplorer(sampler, self._random, hunt.settings.model)
-        self._renew(game, restart=False)
-
-    def _renew(self, game: HuntedGame, *, restart: bool = True) -> None:
-        if restart:
-            game.restart()
-        self._history = []
-        self._watcher = self._hunt.new_watcher(game)
-
-    def _play(self, game: HuntedGame) -> None:
-        """One rollout of the explorer whose turn it is."""
-        hunt, began = self._hunt, time.monotonic()
-        with hunt.lock:
-            name = hunt.bandit.choose(self._random)
-            start = self._explorers[name].start(hunt.archive)
-        rollout = Rollout(start.seed, [])
-        self._history.append(rollout)
-        self._watcher.begin()
-        shot = game.reset(rollout.seed)
-        seen, new_cells = self._watcher.watch(shot, None), 0
-        findings = [each for each in seen if hunt.takes(each, self._history)]
-        length = len(start.prefix) + self._length()
-        crosses = self._random.random() < CROSSES
-        while not findings and not shot.lost and not hunt.is_over:
-            step = len(rollout.actions)
-            is_long = step >= length and not self._watcher.is_overdue
-            if is_long or (shot.ended.all() and step and not crosses):
-                break
-            with hunt.lock:
-                key = hunt.archive.key_of(shot)
-                new_cells += hunt.archive.visit(key, shot, rollout, step)
-                if step == len(start.prefix) and start.cell is not None:
-                    hunt.state.returns += 1
-                    hunt.state.returned += key == start.cell
-            if step < len(start.prefix):
-                action = np.array(start.prefix[step], np.float32)
-            else:
-                action = self._explorers[name].act(key, shot.obs, hunt.archive)
-            rollout.actions.append([float(value) for value in action])
-            shot = game.step(action)
-            findings = [
-                each
-                for each in self._watcher.watch(shot, action)
-                if hunt.takes(each, self._history)
-            ]
-        bugs = 0
-        for finding in findings:
-            played = [_copy(each) for each in self._history]
-            try:
-                bugs += hunt.handle(game, finding, played, name)
-            except GodotError:
-                game.restart()
-        is_old = sum(len(each.actions) for each in self._history) > PROCESS_STEPS
-        if findings or shot.lost or is_old:
-            self._renew(game)
-        with hunt.lock:
-            hunt.state.steps += len(rollout.actions)
-            hunt.bandit.reward(name, new_cells, bugs, time.monotonic() - began)
-
-    def _length(self) -> int:
-        """Steps of a rollout: about an episode, now and then longer than any should last."""
-        usual = self._hunt.state.usual.longest_episode or 400
-        if self._random.random() < 0.15:
-            return min(int(1.7 * usual) + 60, 3000)
-        return int(np.clip(self._random.uniform(0.3, 1.1) * usual, 60, 600))
-
-
-def _copy(rollout: Rollout) -> Rollout:
-    return Rollout(rollout.seed, list(rollout.actions))

@@ -9,20 +9,28 @@ import numpy as np
 from estragon.judge.hunt.game import Snapshot
 from estragon.judge.hunt.user_oracles import UserOracles
 from estragon.judge.hunt.usual import (
+    STILL,
     STUCK_STEPS,
+    PaidLoops,
     Usual,
-    changes_of,
+    is_varied,
     kind_of,
     level_of,
     numbers_of,
+    spans_of,
     speeds_of,
 )
 
 OUTSIDE_SEC = 1.0
 OVERLAP_TICKS = 24
-LEAK_ROLLOUTS = 8
-LEAKS = {"nodes": (1, 8), "objects": (2, 64), "memory": (3, 4 * 2**20)}
-"""Column of a tick, and the growth over LEAK_ROLLOUTS that counts."""
+LEAKS = {"nodes": (1, 8, 12), "objects": (2, 64, 12), "memory": (3, 2**19, 16)}
+"""Column of a tick, and the growth that counts, over so many resets."""
+LEAK_SETTLES = 3
+"""A game may still grow in its first rollouts."""
+STILL_WINDOWS = 5
+PAID_LOOPS = 5
+REPEATED_STEPS = 12
+"""So many steps after a reset are compared with those of other rollouts with the same actions."""
 FRAME_MS = 40.0
 JUMP = 5.0
 COUNTER = 2**31
@@ -55,6 +63,10 @@ class Watcher:
         self._declared = np.array(spaces).reshape(-1, 2)
         self._counts: list[np.ndarray] = []
         self._is_warm = False
+        self._states: dict[int, tuple[np.ndarray, int]] = {}
+        """By seed and actions: what was seen, and how often."""
+        self._unsteady: np.ndarray | None = None
+        """Which values differ although seed and actions are the same, and nothing else happened."""
         self.begin()
 
     @property
@@ -62,11 +74,14 @@ class Watcher:
         """Whether the episode should have ended: it is worth waiting whether it ever does."""
         return self._usual.is_capped and self._length > self._usual.longest_episode + 2
 
-    def begin(self) -> None:
-        """A rollout begins, with a reset."""
+    def begin(self, seed: int | None = None) -> None:
+        """A rollout begins, with a reset; or, without a seed, the next episode."""
+        self._path = None if seed is None else hash(seed)
         self._length = 0
+        self._loops = PaidLoops()
+        self._still: collections.Counter[str] = collections.Counter()
         self._outside: collections.Counter[str] = collections.Counter()
-        self._recent: collections.deque[tuple[np.ndarray, list[float], np.ndarray]]
+        self._recent: collections.deque[tuple[Snapshot, np.ndarray]]
         self._recent = collections.deque(maxlen=STUCK_STEPS)
 
     def watch(self, shot: Snapshot, action: np.ndarray | None) -> list[Finding]:
@@ -83,9 +98,10 @@ class Watcher:
             found += self._leaks(shot)
         else:
             self._length += 1
-            self._recent.append((shot.obs, shot.place, action))
+            self._recent.append((shot, action))
             found += self._numbers(shot) + self._episode(shot) + self._stuck() + self._frame(shot)
-            found += self._events(shot)
+            found += self._events(shot) + self._farming(shot)
+        found += self._repeats(shot, action)
         found += self._bodies(shot)
         if shot.ended.any():
             self.begin()
@@ -135,11 +151,16 @@ class Watcher:
         if len(usual.obs) == len(size):
             share = size / np.maximum(usual.obs, 1.25)
             index = int(share.argmax()) if len(share) else 0
-            before = self._recent[-2][0] if len(self._recent) > 1 else shot.obs
+            before = self._recent[-2][0].obs if len(self._recent) > 1 else shot.obs
             # What grows step by step may be physics; a jump is not.
             if len(share) and share[index] > 8.0 and abs(before[index]) < 0.3 * size[index]:
                 text = f"observation {index} is {shot.obs[index]:g}, usually {usual.obs[index]:g}"
                 found.append(Finding("range", f"observation {index} beyond what is usual", text))
+            for column, (low, high) in usual.filled.items():
+                value, spare = float(shot.obs[int(column)]), 0.3 * (high - low)
+                if not low - spare <= value <= high + spare:
+                    text = f"observation {column} is {value:g}, usually within {low:g} and {high:g}"
+                    found.append(Finding("range", f"observation {column} beyond its ends", text))
         reward = float(np.abs(shot.rewards).max(initial=0.0))
         # A goal that few reach may pay a lot.
         factor = 25.0 if shot.ended.any() else 5.0
@@ -148,7 +169,7 @@ class Watcher:
             found.append(Finding("reward", "beyond what is usual", text))
         for info in shot.infos:
             for key, value in numbers_of(info).items():
-                if value < 0 <= usual.info_low.get(key, -1.0):
+                if value < -1e-3 and usual.info_low.get(key, -1.0) >= 0:
                     found.append(Finding("counter", f"{key} is negative", f"{key} is {value:g}"))
                 if abs(value) >= COUNTER and key != "seed":
                     found.append(Finding("counter", f"{key} overflows", f"{key} is {value:g}"))
@@ -171,6 +192,38 @@ class Watcher:
             counts[value] = counts.get(value, 0) + 1
         return []
 
+    def _farming(self, shot: Snapshot) -> list[Finding]:
+        if shot.ended.any():
+            return []
+        paid = self._loops.add(shot, self._usual)
+        if paid < PAID_LOOPS + 4.0 * self._usual.loops:
+            return []
+        text = f"the way back to the same state has paid {paid} times in this episode"
+        return [Finding("reward", "the same loop pays again and again", text)]
+
+    def _repeats(self, shot: Snapshot, action: np.ndarray | None) -> list[Finding]:
+        """The same seed and actions must show the same, whatever was played before."""
+        if self._path is None or self._length > REPEATED_STEPS or shot.ended.any():
+            return []
+        if action is None:
+            return []  # many games observe the last action of the episode before
+        self._path = hash((self._path, action.tobytes()))
+        known, count = self._states.get(self._path, (shot.obs, 0))
+        if len(known) != len(shot.obs) or len(self._usual.obs) != len(known):
+            return []
+        far = np.abs(shot.obs - known) > 0.03 * np.maximum(self._usual.obs, 0.03)
+        unsteady = np.zeros(len(far), bool) if self._unsteady is None else self._unsteady
+        if not (far & ~unsteady).any():
+            self._states[self._path] = (known, count + 1)
+            return []
+        if count < 3:
+            self._unsteady = unsteady | far
+            return []
+        index = int(np.argmax(np.where(far & ~unsteady, np.abs(shot.obs - known), 0.0)))
+        text = f"observation {index} is {shot.obs[index]:g} {self._length} steps after a reset, was"
+        text += f" {known[index]:g} {count} times with the same seed and actions"
+        return [Finding("reset", "depends on what was played before", text)]
+
     def _episode(self, shot: Snapshot) -> list[Finding]:
         usual = self._usual
         if usual.episodes < 10 or shot.ended.any():
@@ -182,22 +235,26 @@ class Watcher:
         return [Finding("endless episode", "no end", text)]
 
     def _stuck(self) -> list[Finding]:
+        """Varied actions change nothing, or for long do not change what they usually change."""
         usual = self._usual
-        if len(self._recent) < STUCK_STEPS or not usual.changing:
+        if len(self._recent) < STUCK_STEPS or self._length % (STUCK_STEPS // 2) or not usual.span:
             return []
-        if not is_varied(np.array([action for _, _, action in self._recent])):
+        if not is_varied(np.array([action for _, action in self._recent])):
             return []
-        places = [place for _, place, _ in self._recent]
-        if usual.travel > 0.0 and all(places):
-            if np.ptp(np.array(places), axis=0).max() > 0.01 * usual.travel:
-                return []
-        elif usual.travel > 0.0:
-            return []
-        share = float(changes_of(np.array([obs for obs, _, _ in self._recent])).mean())
-        if share > 0.25 * usual.changing:
-            return []
-        text = f"{STUCK_STEPS} varied actions change nothing"
-        return [Finding("stuck", "actions change nothing", text)]
+        spans = spans_of([shot for shot, _ in self._recent])
+        for name, most in usual.span.items():
+            is_still = spans.get(name, np.inf) <= STILL * most
+            self._still[name] = self._still[name] + 1 if is_still else 0
+        if all(self._still[name] for name in usual.span):
+            text = f"{STUCK_STEPS} varied actions change nothing"
+            return [Finding("stuck", "actions change nothing", text)]
+        for name in sorted(usual.span, key=lambda each: each.startswith("observation")):
+            windows = self._still[name]
+            if windows >= STILL_WINDOWS + 4.0 * usual.still[name]:
+                steps = (windows + 1) * STUCK_STEPS // 2
+                text = f"{name} hardly changes in {steps} steps of varied actions"
+                return [Finding("stuck", f"{name.rstrip(' xyz0123456789')} does not change", text)]
+        return []
 
     def _frame(self, shot: Snapshot) -> list[Finding]:
         usual = self._usual.step_cpu_ms
@@ -210,6 +267,7 @@ class Watcher:
         if not len(shot.ticks):
             return []
         found, bodies, usual = [], shot.bodies, self._usual
+        player = kind_of(shot.scene.bodies[0]) if shot.scene.bodies else ""
         for index, name in enumerate(shot.scene.bodies):
             kind, ticks = kind_of(name), bodies[:, index]
             if np.isnan(ticks[:, :6]).any():
@@ -221,13 +279,14 @@ class Watcher:
             speeds, most = speeds_of(shot, index), usual.speed[kind]
             speed = float(speeds.max(initial=0.0))
             jumps = np.abs(np.diff(speeds)).max(initial=0.0) > JUMP * usual.jump[kind]
-            # A reset moves bodies at once.
-            if self._length and most and speed > (3.0 if jumps else 25.0) * max(most, 0.3):
+            # A reset moves and stops bodies at once.
+            is_within = self._length > 0 and not shot.ended.any()
+            if is_within and most and speed > (3.0 if jumps else 25.0) * max(most, 0.3):
                 text = f"{name} moves at {speed:g} per second, usually up to {most:g}"
                 found.append(Finding("speed", kind, text))
             found += self._overlap(shot, index, kind, ticks)
-            if index == 0:
-                found += self._bounds(shot, kind, ticks)
+            if kind == player:
+                found += self._bounds(shot, index, kind, ticks)
         return found
 
     def _overlap(self, shot: Snapshot, index: int, kind: str, ticks: np.ndarray) -> list[Finding]:
@@ -242,7 +301,7 @@ class Watcher:
         text = f"{shot.scene.bodies[index]} is {ticks[-1, 6]:.3g} deep in another body"
         return [Finding("overlap", kind, text, ticks[-1, :3].tolist())]
 
-    def _bounds(self, shot: Snapshot, kind: str, ticks: np.ndarray) -> list[Finding]:
+    def _bounds(self, shot: Snapshot, index: int, kind: str, ticks: np.ndarray) -> list[Finding]:
         if not self._usual.low:
             return []
         low, high = level_of(shot.scene.bounds, self._usual)
@@ -255,9 +314,10 @@ class Watcher:
             spare_high[1] += float((high - low).max())
         outside = (ticks[:, :3] < low - spare_low) | (ticks[:, :3] > high + spare_high)
         for axis in range(3 if up == 1 else 2):
-            count = self._outside[f"axis {axis}"] + int(outside[:, axis].sum())
-            self._outside[f"axis {axis}"] = count if outside[:, axis].all() else 0
-            if self._outside[f"axis {axis}"] <= OUTSIDE_SEC * shot.scene.ticks_per_sec:
+            name = f"axis {axis} of {index}"
+            count = self._outside[name] + int(outside[:, axis].sum())
+            self._outside[name] = count if outside[:, axis].all() else 0
+            if self._outside[name] <= OUTSIDE_SEC * shot.scene.ticks_per_sec:
                 continue
             falls = up == 1 and axis == 1 and ticks[-1, 1] < low[1]
             oracle = "endless fall" if falls else "out of bounds"
@@ -271,20 +331,17 @@ class Watcher:
         if not len(shot.ticks):
             return []
         self._counts.append(shot.ticks[-1])
-        recent = self._counts[-LEAK_ROLLOUTS - 1 :]
-        if len(recent) <= LEAK_ROLLOUTS or len(self._counts) < LEAK_ROLLOUTS + 3:
-            return []
-        for name, (column, least) in LEAKS.items():
+        for name, (column, least, resets) in LEAKS.items():
+            recent = self._counts[LEAK_SETTLES:][-resets:]
+            if len(recent) < resets:
+                continue
             numbers = np.array([each[column] for each in recent])
-            if (np.diff(numbers) > 0).all() and numbers[-1] - numbers[0] >= least:
-                text = f"{name} grew from {numbers[0]:.0f} to {numbers[-1]:.0f} in "
-                return [Finding("leak", name, f"{text}{LEAK_ROLLOUTS} rollouts")]
+            # What is freed late goes up and down; a leak is never below what it was before.
+            parts = numbers.reshape(4, -1)
+            if (parts[1:].min(axis=1) > parts[:-1].max(axis=1)).all() and np.ptp(numbers) >= least:
+                text = f"{name} grew from {numbers[0]:.0f} to {numbers[-1]:.0f} in {resets} resets"
+                return [Finding("leak", name, text)]
         return []
-
-
-def is_varied(actions: np.ndarray) -> bool:
-    """Whether every column takes clearly different values, so that something should happen."""
-    return bool((np.ptp(actions, axis=0) >= 1.0).all() and len(np.unique(actions, axis=0)) >= 4)
 
 
 def _file(finding: Finding) -> str:

@@ -12,7 +12,7 @@ from estragon.judge.hunt.user_oracles import UserOracles
 from estragon.judge.hunt.usual import Usual
 
 T = TypeVar("T")
-NEEDS_FRESH = ("crash", "hang", "nan", "leak", "bad message")
+NEEDS_FRESH = ("crash", "hang", "nan", "leak", "reset", "bad message")
 """Oracles that a process shows once, or only after all that it has played."""
 
 
@@ -51,9 +51,15 @@ class Shortener:
         self._is_dirty = self._finding.oracle in ("crash", "hang")
         return outcome
 
-    def shorten(self, rollouts: list[Rollout]) -> list[Rollout]:
-        """Leave out what is not needed; the result was seen again in a new process."""
-        best = rollouts
+    def shorten(self, rollouts: list[Rollout], seen: Outcome) -> tuple[list[Rollout], Outcome]:
+        """Leave out what is not needed; the result and its outcome are those of a new process.
+
+        Args:
+            rollouts: what was played in a new process.
+            seen: its outcome.
+        """
+        self._seen = seen
+        best = rollouts = cut(rollouts, seen)
         last = rollouts[-1]
         before = rollouts[:-1]
         if before:
@@ -71,7 +77,7 @@ class Shortener:
         kept = ddmin(last.actions, fails, self._until)
         best = self._checked([*before, Rollout(last.seed, kept)], best)
         idle = self._idled(best[-1].actions, best[:-1], best[-1].seed)
-        return self._checked([*best[:-1], Rollout(best[-1].seed, idle)], best)
+        return self._checked([*best[:-1], Rollout(best[-1].seed, idle)], best), self._seen
 
     def _idled(
         self, actions: list[list[float]], before: list[Rollout], seed: int
@@ -101,7 +107,10 @@ class Shortener:
         if shorter == known:
             return known
         outcome = self.reproduce(shorter)
-        return known if outcome.finding is None else cut(shorter, outcome)
+        if outcome.finding is None:
+            return known
+        self._seen = outcome
+        return cut(shorter, outcome)
 
 
 def cut(rollouts: list[Rollout], outcome: Outcome) -> list[Rollout]:

@@ -142,7 +142,7 @@ def play(
     for number, rollout in enumerate(rollouts):
         if any(len(action) != width for action in rollout.actions):
             raise UserError(f"not a trace of this game: its actions have {width} numbers")
-        watcher.begin()
+        watcher.begin(rollout.seed)
         shot = game.reset(rollout.seed)
         outcome.places, outcome.clicks = [shot.place], {}
         actions: list[list[float] | None] = [None, *rollout.actions]

@@ -9,6 +9,10 @@ import numpy as np
 from estragon.judge.hunt.game import Snapshot
 
 STUCK_STEPS = 40
+STILL = 0.05
+"""A value is still if it changes this little in STUCK_STEPS, compared with what is usual."""
+LIVELY = 0.9
+"""A value that changes in this share of all windows is expected to go on changing."""
 
 
 class Usual(msgspec.Struct):
@@ -38,8 +42,16 @@ class Usual(msgspec.Struct):
     step_cpu_ms: float = 0.0
     travel: float = 0.0
     """How far the first body gets in STUCK_STEPS, usually."""
-    changing: float = 0.0
-    """Share of the observation that changes in STUCK_STEPS, usually."""
+    span: dict[str, float] = {}
+    """How much each lively value changes in STUCK_STEPS of varied actions, usually."""
+    still: dict[str, float] = {}
+    """For how many windows in a row it is still, at most, in most rollouts."""
+    discrete: list[int] = []
+    """Numbers of the observations that take few values, if their combinations are few."""
+    filled: dict[str, list[float]] = {}
+    """By number of the observation, the range that it fills, but does not leave."""
+    loops: float = 0.0
+    """How often a way back to the same state pays, in most rollouts."""
     info_low: dict[str, float] = {}
 
 
@@ -82,11 +94,19 @@ class Warmup:
         self._starts: list[list[float]] = []
         self._cpu: list[float] = []
         self._travels: list[float] = []
-        self._changes: list[float] = []
+        self._spans: dict[str, list[float]] = {}
+        self._windows: list[list[dict[str, float]]] = []
+        self._bodies: dict[str, list[np.ndarray]] = {}
+        """Greatest speed, jump and depth in each episode."""
+        self._obs: list[np.ndarray] = []
+        self._loops: list[int] = []
+        self._infos: dict[str, list[float]] = {}
 
-    def learn(self, rollout: list[Snapshot]) -> None:
-        """Take in a rollout, its reset first."""
+    def learn(self, rollout: list[Snapshot], actions: list[np.ndarray]) -> None:
+        """Take in a rollout, its reset first, and the actions after it."""
         usual, length = self.usual, 0
+        loops, most = PaidLoops(), 0
+        tops: dict[str, np.ndarray] = {}
         obs = np.array([each.obs for each in rollout])
         high = np.abs(obs).max(axis=0)
         usual.obs = (np.maximum(high, usual.obs) if usual.obs else high).tolist()
@@ -96,64 +116,172 @@ class Warmup:
             usual.reward = max(usual.reward, float(np.abs(shot.rewards).max(initial=0.0)))
             if shot.ended.any():
                 self._lengths.append(length)
-                length = 0
+                length, loops = 0, PaidLoops()
             else:
+                most = max(most, loops.add(shot, usual))
                 self._cpu.append(shot.cpu_ms)
             for info in shot.infos:
                 for key, value in numbers_of(info).items():
-                    usual.info_low[key] = min(usual.info_low.get(key, value), value)
-            self._learn_bodies(shot)
-        self._learn_places(rollout, obs)
+                    self._infos.setdefault(key, []).append(value)
+            self._learn_bodies(shot, tops)
+            if shot.ended.any() or shot is rollout[-1]:
+                for kind, top in tops.items():
+                    self._bodies.setdefault(kind, []).append(top)
+                tops = {}
+        self._loops.append(most)
+        self._obs.append(obs)
+        self._learn_places(rollout, actions)
 
     def finish(self) -> Usual:
         """What is usual."""
         usual = self.usual
         usual.episodes = len(self._lengths)
-        usual.longest_episode = max(self._lengths, default=0)
-        usual.is_capped = self._lengths.count(usual.longest_episode) >= 3
+        lengths = np.array(self._lengths, int)
+        usual.longest_episode = int(lengths.max(initial=0))
+        # A few that are longer than a limit that others keep may be the bug.
+        limits = [
+            int(length)
+            for length in np.unique(lengths)
+            if (lengths == length).sum() >= 3 >= 10 * (lengths > length).mean()
+        ]
+        usual.is_capped = bool(limits)
+        usual.longest_episode = max(limits, default=usual.longest_episode)
         usual.step_cpu_ms = float(np.median(self._cpu)) if self._cpu else 0.0
         usual.travel = float(np.median(self._travels)) if self._travels else 0.0
-        usual.changing = float(np.median(self._changes)) if self._changes else 0.0
+        # What few episodes show may be the bug: quantiles, not maxima.
+        for kind, rows in self._bodies.items():
+            tops = np.quantile(rows, 0.85, axis=0).tolist()
+            usual.speed[kind], usual.jump[kind], usual.depth[kind] = tops
+        usual.loops = float(np.quantile(self._loops, 0.8)) if self._loops else 0.0
+        for key, values in self._infos.items():
+            # What nearly always is a share of something must not be negative, even if it was.
+            is_share = np.mean([0.0 <= value <= 1.0 for value in values]) >= 0.8
+            usual.info_low[key] = 0.0 if is_share else min(values)
+        self._finish_windows()
+        if self._obs:
+            obs = np.concatenate(self._obs)
+            usual.filled, usual.discrete = filled_ranges(obs), discrete_columns(obs)
         if self._boxes:
-            # Where few rollouts get, the way there may be the bug.
             usual.low = np.quantile([low for low, _ in self._boxes], 0.2, axis=0).tolist()
             usual.high = np.quantile([high for _, high in self._boxes], 0.8, axis=0).tolist()
             usual.start_low = np.min(self._starts, axis=0).tolist()
             usual.start_high = np.max(self._starts, axis=0).tolist()
         return usual
 
-    def _learn_bodies(self, shot: Snapshot) -> None:
+    def _learn_bodies(self, shot: Snapshot, tops: dict[str, np.ndarray]) -> None:
         if not len(shot.ticks):
             return
-        usual, bodies = self.usual, shot.bodies
         for index, name in enumerate(shot.scene.bodies):
             kind, speeds = kind_of(name), speeds_of(shot, index)
-            jump = np.abs(np.diff(speeds)).max(initial=0.0)
-            for known, value in (
-                (usual.speed, speeds.max(initial=0.0)),
-                (usual.jump, jump),
-                (usual.depth, bodies[:, index, 6].max()),
-            ):
-                known[kind] = max(known.get(kind, 0.0), float(np.nan_to_num(value)))
+            jump = 0.0 if shot.ended.any() else np.abs(np.diff(speeds)).max(initial=0.0)
+            depth = shot.bodies[:, index, 6].max()
+            top = np.nan_to_num([speeds.max(initial=0.0), jump, depth])
+            tops[kind] = np.maximum(tops.get(kind, 0.0), top)
 
-    def _learn_places(self, rollout: list[Snapshot], obs: np.ndarray) -> None:
+    def _learn_places(self, rollout: list[Snapshot], actions: list[np.ndarray]) -> None:
         places = np.array([each.place for each in rollout if each.place])
         if len(places):
             self._boxes.append((places.min(axis=0), places.max(axis=0)))
             self._starts.append(places[0].tolist())
-        for start in range(0, len(rollout) - STUCK_STEPS, STUCK_STEPS):
-            part = slice(start, start + STUCK_STEPS)
-            if any(each.ended.any() for each in rollout[part]):
+        windows: list[dict[str, float]] = []
+        for start in range(1, len(rollout) - STUCK_STEPS, STUCK_STEPS // 2):
+            part = rollout[start : start + STUCK_STEPS]
+            if any(each.ended.any() for each in part):
                 continue
-            self._changes.append(float(changes_of(obs[part]).mean()))
-            if len(places) == len(rollout):
-                self._travels.append(float(np.ptp(places[part], axis=0).max()))
+            spans = spans_of(part)
+            if spans.keys() >= {"place x", "place y"}:
+                self._travels.append(max(spans[f"place {axis}"] for axis in "xyz"))
+            if is_varied(np.array(actions[start - 1 : start - 1 + STUCK_STEPS])):
+                windows.append(spans)
+        self._windows.append(windows)
+
+    def _finish_windows(self) -> None:
+        """Which values change in nearly all windows, by how much, and how long they are still."""
+        usual, windows = self.usual, [each for part in self._windows for each in part]
+        for name in {name for each in windows for name in each}:
+            spans = np.array([each.get(name, 0.0) for each in windows])
+            median = float(np.median(spans))
+            if median <= 1e-3 or (spans > STILL * median).mean() < LIVELY:
+                continue
+            longest = []
+            for part in self._windows:
+                count = most = 0
+                for each in part:
+                    count = count + 1 if each.get(name, 0.0) <= STILL * median else 0
+                    most = max(most, count)
+                longest.append(most)
+            usual.span[name] = median
+            usual.still[name] = float(np.quantile(longest, 0.9))
 
 
-def changes_of(obs: np.ndarray) -> np.ndarray:
-    """(values,) bool: which of them change within a window (steps, values)."""
-    changed: np.ndarray = np.ptp(obs, axis=0) > 1e-4 * np.maximum(1.0, np.abs(obs).max(axis=0))
-    return changed
+class PaidLoops:
+    """Counts in an episode how often a way back to the same state has paid."""
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self._last: dict[bytes, tuple[int, float]] = {}
+        self._paid: dict[bytes, int] = {}
+        self._steps = 0
+
+    def add(self, shot: Snapshot, usual: Usual) -> int:
+        """Take in a step; how often ways back to its state have paid."""
+        self._steps += 1
+        self._sum += float(shot.rewards[0]) if len(shot.rewards) else 0.0
+        scale = np.maximum(np.array(usual.obs), 1e-3)
+        state = np.round(2.0 * shot.obs / scale) if len(scale) == len(shot.obs) else shot.obs
+        key = state.astype(np.int32).tobytes()
+        step, total = self._last.get(key, (self._steps, self._sum))
+        if step < self._steps - 2 and self._sum - total > max(0.1 * usual.reward, 0.05):
+            self._paid[key] = self._paid.get(key, 0) + 1
+        self._last[key] = (self._steps, self._sum)
+        return self._paid.get(key, 0)
+
+
+def spans_of(window: list[Snapshot]) -> dict[str, float]:
+    """By how much each value changes within a window: observations, place, numbers in infos."""
+    obs = np.ptp([each.obs for each in window], axis=0)
+    spans = {f"observation {index}": value for index, value in enumerate(obs.tolist())}
+    places = [each.place for each in window]
+    if all(places):
+        for axis, value in zip("xyz", np.ptp(places, axis=0).tolist(), strict=True):
+            spans[f"place {axis}"] = value
+    infos = [numbers_of(each.infos[0]) if each.infos else {} for each in window]
+    for key in infos[0]:
+        values = [each.get(key, 0.0) for each in infos]
+        spans[key] = max(values) - min(values)
+    return spans
+
+
+def is_varied(actions: np.ndarray) -> bool:
+    """Whether every column takes clearly different values, so that something should happen."""
+    return bool((np.ptp(actions, axis=0) >= 1.0).all() and len(np.unique(actions, axis=0)) >= 4)
+
+
+def discrete_columns(obs: np.ndarray) -> list[int]:
+    """The columns that change, but take few values; none if they take too many combinations."""
+    counts = np.array([len(np.unique(values)) for values in obs.T])
+    found: list[int] = np.flatnonzero((counts > 1) & (counts <= 4)).tolist()
+    combinations = len(np.unique(obs[:, found], axis=0)) if found else 0
+    return found if combinations <= len(obs) / 20 else []
+
+
+def filled_ranges(obs: np.ndarray) -> dict[str, list[float]]:
+    """Of each column that fills 0 to 1, or -1 to 1, up to both ends without leaving it.
+
+    A few values beyond do not count: they may be the bug.
+    """
+    found: dict[str, list[float]] = {}
+    for index, values in enumerate(obs.T):
+        if len(np.unique(values)) < 20:
+            continue
+        for low in (0.0, -1.0):
+            inside = ((values >= low - 1e-6) & (values <= 1.0 + 1e-6)).mean()
+            edge = 0.05 * (1.0 - low)
+            at_ends = min((values <= low + edge).mean(), (values >= 1.0 - edge).mean())
+            if inside > 0.998 and at_ends > 0.01:
+                found[str(index)] = [low, 1.0]
+                break
+    return found
 
 
 def numbers_of(info: dict[str, Any]) -> dict[str, float]:

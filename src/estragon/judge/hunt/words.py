@@ -23,6 +23,7 @@ WHAT = {
     "overlap": "A body is inside another one",
     "speed": "A body becomes much too fast",
     "leak": "The game leaks",
+    "reset": "A reset leaves something behind",
     "frame time": "A frame takes too long",
     "range": "An observation leaves its range",
     "reward": "A reward is inconsistent",

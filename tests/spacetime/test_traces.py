@@ -25,7 +25,7 @@ TRACE: dict[str, Any] = {
     "scene": PRESETS["ui_interaction"].scene,
     "arguments": {"parameter.rigs": 1},
     "seed": 1,
-    "actions": [[0.0] * 6],
+    "actions": [[0.0] * 4],
     "reward": 0.0,
     "figures": {"leaf": 1.0},
 }
@@ -90,7 +90,7 @@ def test_what_eval_scene_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"actions": [[0.0] * 5]}, "its actions have 6 numbers, not 5"),
+        ({"actions": [[0.0] * 5]}, "its actions have 4 numbers, not 5"),
         ({"actions": []}, "the trace ends before its episode, after 0 actions"),
         ({}, "the trace ends before its episode, after 1 actions"),
         ({"scene": "res://none.tscn"}, "no scene res://none.tscn"),

@@ -130,7 +130,7 @@ def test_train_and_evaluate_the_course(tmp_path: Path, capsys: pytest.CaptureFix
     assert spec is not None
     assert spec.observation_space != spec.action_space
     assert spec.linear_lr_schedule
-    assert spec.hyperparameters["log_std_final"] == -2.5
+    assert spec.hyperparameters["log_std_final"] == -2.0
     capsys.readouterr()
 
 

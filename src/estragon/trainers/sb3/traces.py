@@ -2,13 +2,13 @@
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import msgspec
 import numpy as np
-from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 
 from estragon.support.errors import UserError
@@ -72,7 +72,9 @@ def replay(trace: Trace, settings: Sb3Settings) -> Trace:
     """Play the same actions again; the figures are what happened this time."""
     settings = dataclasses.replace(settings, scene=trace.scene, arguments=trace.arguments)
     with contextlib.closing(open_games(settings, None)) as games:
-        size = spaces.flatdim(games.action_space)
+        space = games.action_space
+        # Of one discrete action the shape is empty.
+        size = math.prod(space.shape or ())
         if wrong := next((each for each in trace.actions if len(each) != size), None):
             raise UserError(
                 f"not a trace of this game: its actions have {size} numbers, not {len(wrong)}"
@@ -81,7 +83,7 @@ def replay(trace: Trace, settings: Sb3Settings) -> Trace:
         def act(_: Any, step: int) -> np.ndarray:
             if step >= len(trace.actions):
                 raise UserError(f"the trace ends before its episode, after {step} actions")
-            return np.array(trace.actions[step : step + 1], np.float32)
+            return np.array(trace.actions[step], space.dtype).reshape(1, *(space.shape or ()))
 
         return _play(settings, games, act, trace.seed)
 
@@ -96,7 +98,7 @@ def _play(
     infos: list[dict[str, Any]] = [{}]
     while not done[0]:
         actions = act(observed, len(taken))
-        taken.append([float(value) for value in actions[0]])
+        taken.append([float(value) for value in np.atleast_1d(actions[0])])
         observed, _, done, infos = env.step(actions)
     if "game_lost" in infos[0]:
         raise UserError(f"the game was lost: {infos[0]['game_lost']}")

@@ -59,6 +59,7 @@ def test_lessons_fit_the_game(name: str, project: Path) -> None:
     lessons = project / "examples" / name / "parameters.yaml"
     options: dict[str, Any] = {"scene": scene, "parameters": lessons, "arguments": {"copies": 8}}
     with closing(GodotVecEnv(project, key="obs", seed=1, **options)) as env:
+        env.action_space.seed(1)
         feed = env.parameter_feed
         assert feed is not None
         successes = []

@@ -271,6 +271,11 @@ def test_expectations_and_patterns_of_the_user() -> None:
     for wrong in ("score >", "__import__('os')", "score.real", "[1][0]"):
         with pytest.raises(UserError, match="--expect"):
             UserOracles(expects=(wrong,))
+    for costly in ("9 ** 9 ** 9 > score", "1 << score > 0"):
+        with pytest.raises(UserError, match="--expect"):
+            UserOracles(expects=(costly,))
+    with pytest.raises(UserError, match="score > 1"):
+        UserOracles(expects=("score > 1",)).broken({"score": "high"}, np.zeros(0))
     with pytest.raises(UserError, match="--log-pattern"):
         UserOracles(log_patterns=("(",))
 

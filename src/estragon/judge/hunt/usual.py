@@ -25,7 +25,7 @@ class Usual(msgspec.Struct):
     reward: float = 0.0
     events: dict[str, dict[str, int]] = {}
     """How often rewards that stand out were paid, at ends and in other steps, by value. The
-    hunt goes on counting."""
+    hunt continues to count."""
     longest_episode: int = 0
     is_capped: bool = False
     """Whether several episodes ended at exactly that length, as with a time limit."""

@@ -37,7 +37,13 @@ finally:
 
 CONFIG = PPOConfig()
 FORMER = replace(
-    CONFIG, epochs=2, past=0.3, sparring=0.3, final_learning_rate=5e-5, final_entropy=0.01
+    CONFIG,
+    epochs=2,
+    past=0.3,
+    sparring=0.3,
+    final_learning_rate=5e-5,
+    entropy=0.01,
+    final_entropy=0.01,
 )
 """The recipe until November 2026, but for its waiting winner."""
 AGENTS, REPEAT = 2, load_rules().episode.step_tick_interval

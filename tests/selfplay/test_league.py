@@ -11,6 +11,7 @@ from estragon.selfplay.league import (
     HELD_FOR,
     PAST_AT_ONCE,
     ArenaSplit,
+    Camper,
     League,
     PastSelves,
     fixed_opponents,
@@ -23,6 +24,7 @@ from estragon.support.errors import UserError
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import Bot
 from estragon.tag.policy_files import save_policies
+from estragon.tag.rules import OBS, load_rules
 from tests.selfplay.staging import beginners, short_rules
 
 RULES = short_rules()
@@ -170,14 +172,27 @@ def test_bots_and_files_as_opponents(tmp_path: Path) -> None:
 
 
 def test_sparring_partners_play_the_role_they_are_good_at() -> None:
-    seekers, evader = league_bots(OPPONENTS_RULES)
-    assert isinstance(evader, Bot)
-    assert evader.name == "bot:evader"
+    seekers, hiders = league_bots(OPPONENTS_RULES)
     seen = Arenas(20, rules=OPPONENTS_RULES, threads=1).reset()[:, 0].copy()
     assert seekers is not None
+    assert hiders is not None
     actions = seekers.act(seen)
     np.testing.assert_array_equal(actions[:5], Bot("random", OPPONENTS_RULES).act(seen)[:5])
     np.testing.assert_array_equal(actions[5:], Bot("chaser", OPPONENTS_RULES).act(seen)[5:])
+    actions = hiders.act(seen)
+    np.testing.assert_array_equal(actions[:5], Camper().act(seen)[:5])
+    np.testing.assert_array_equal(actions[5:], Bot("evader", OPPONENTS_RULES).act(seen)[5:])
+
+
+def test_a_camper_ends_in_a_corner() -> None:
+    arenas = Arenas(32, rules=load_rules(), layout="empty", seed=3, threads=1)
+    seen, camper = arenas.reset(), Camper()
+    actions = np.zeros((32, 2, 3), dtype=np.float32)
+    for _ in range(60):
+        actions[:, 1] = camper.act(seen[:, 1])
+        seen = arenas.step(actions)[0]
+    corner = (arenas.rules.arena.width_m / 2 - 0.6) / arenas.rules.observation.position_scale_m
+    assert (np.abs(seen[:, 1, [OBS.position, OBS.position + 2]]) > corner).all()
 
 
 def test_a_past_self_stays_for_a_while() -> None:

@@ -28,6 +28,7 @@ LIVE_CONFIG = PPOConfig(
     epochs=5,
     learning_rate=1e-3,
     final_learning_rate=5e-5,
+    entropy=0.01,
     final_entropy=0.01,
     past=0.2,
     sparring=0.5,

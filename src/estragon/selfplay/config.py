@@ -68,9 +68,9 @@ class PPOConfig:
     """Lambda of generalized advantage estimation (GAE)."""
     clip: float = 0.2
     """PPO's clipping range."""
-    entropy: float = 0.010
+    entropy: float = 0.05
     """Initial entropy coefficient: higher values explore more. It decreases linearly."""
-    final_entropy: float = 0.002
+    final_entropy: float = 0.005
     """Final entropy coefficient."""
     value_coef: Annotated[float, tyro.conf.arg(aliases=["--value-weight"])] = 0.5
     """Weight of the value loss."""

@@ -367,7 +367,10 @@ def train_best_response(
     start = {role: policies[role]} if role in policies else None
     if start:
         rate = min(config.learning_rate, BEST_RESPONSE_RATE)
-        config = replace(config, learning_rate=rate, final_learning_rate=rate / 10)
+        entropy = min(config.entropy, config.final_entropy)
+        config = replace(
+            config, learning_rate=rate, final_learning_rate=rate / 10, entropy=entropy
+        )
     trainer = embedded_trainer(against, config, steps, torch.device("cpu"), start=start)
     try:
         candidates = [trainer.freeze()[role]]

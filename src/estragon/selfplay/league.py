@@ -11,15 +11,15 @@ import numpy as np
 from estragon.selfplay.config import LEAGUE, RoleChoice
 from estragon.selfplay.policy import Policy, PolicyPlayer, Weights, blank_policies
 from estragon.support.errors import UserError
-from estragon.tag.bots import Bot
+from estragon.tag.bots import BOTS, Bot
 from estragon.tag.policy_files import load_policies
-from estragon.tag.rules import ROLES, Role, Rules
+from estragon.tag.rules import OBS, ROLES, Role, Rules
 
 USUAL_BOTS = {"seeker": "bot:evader", "hider": "bot:chaser"}
 """The default opponent of a role that learns alone."""
-RANDOM_SHARE = 0.25
-"""Of the bots that play the seeker, how many act at random: a hider that has only met hunters does
-not expect them."""
+ODD_SHARE = 0.25
+"""Of the bots, how many do what no good player does: a hider that has only met hunters does not
+expect a seeker that runs at random, nor a seeker a hider that stays in a corner."""
 
 PAST_AT_ONCE = 4
 """Past selves that play at the same time."""
@@ -92,23 +92,34 @@ def split_arenas(
     return ArenaSplit(count, 0, 0) if role == "seeker" else ArenaSplit(0, 0, count)
 
 
-class MixedBots:
-    """Bots that share a batch: the first rows are played at random."""
-
-    def __init__(self, name: str, rules: Rules) -> None:
-        """The bot called `name`, and the random one."""
-        self._bot, self._random = (Bot(kind, rules, threads=1) for kind in (name, "random"))
+class Camper:
+    """Runs into the corner of its quarter of the arena and stays there."""
 
     def act(self, observations: np.ndarray) -> np.ndarray:
         """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
-        random = round(len(observations) * RANDOM_SHARE)
-        parts = [self._random.act(observations[:random]), self._bot.act(observations[random:])]
+        actions = np.zeros((len(observations), 3), dtype=np.float32)
+        actions[:, :2] = np.sign(observations[:, [OBS.position, OBS.position + 2]])
+        return actions
+
+
+class MixedBots:
+    """Bots that share a batch: the first rows are played by the odd one."""
+
+    def __init__(self, usual: Opponent, odd: Opponent) -> None:
+        """The usual bot, and the odd one."""
+        self._usual, self._odd = usual, odd
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
+        odd = round(len(observations) * ODD_SHARE)
+        parts = [self._odd.act(observations[:odd]), self._usual.act(observations[odd:])]
         return np.concatenate(parts)
 
 
 def league_bots(rules: Rules) -> OpponentPair:
     """The bots of a league, which do not change as the learners do."""
-    return OpponentPair(MixedBots("chaser", rules), Bot("evader", rules, threads=1))
+    random, chaser, evader = (Bot(name, rules, threads=1) for name in BOTS)
+    return OpponentPair(MixedBots(chaser, random), MixedBots(evader, Camper()))
 
 
 def resolve_opponent(opponent: str | None, role: RoleChoice, rules: Rules) -> str:

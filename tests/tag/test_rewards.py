@@ -47,7 +47,7 @@ def test_coming_closer_pays_the_seeker_what_it_costs_the_hider() -> None:
 
 def test_a_tag_and_a_timeout_pay_as_the_profiles_say() -> None:
     for rules, bonus in ((DEFAULT, 10.0), (CLASSIC, 6.0)):
-        arenas = staged((0.0, REST, 0.0), (1.1, REST, 0.0), rules=rules)
+        arenas = staged((0.0, REST, 0.0), (1.05, REST, 0.0), rules=rules)
         seeker, hider = terms(arenas, command())
         assert (seeker["tag"], hider["tag"]) == (10.0, -10.0)
         arenas = staged((-9.0, REST, -9.0), (9.0, REST, 9.0), rules=rules)

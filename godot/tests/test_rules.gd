@@ -36,7 +36,7 @@ func test_numbers_are_derived_as_documented() -> void:
 	check_equal(rules.stop_x, 10.0 - 0.5 - 0.001, "stop_x")
 	check_equal(rules.stop_z, 10.0 - 0.5 - 0.001, "stop_z")
 	check_equal(rules.stop_floor, 0.5 + 0.001, "stop_floor")
-	check_equal(rules.reach_square, 0.09 * 0.09, "reach")
+	check_equal(rules.reach_square, 0.09375 * 0.09375, "reach")
 	check_equal(rules.separation_square, 64.0, "separation")
 	check_near(rules.turn_cos, cos(deg_to_rad(12.0)), 1e-13, "turn_cos")
 	check_near(rules.turn_sin, sin(deg_to_rad(12.0)), 1e-13, "turn_sin")

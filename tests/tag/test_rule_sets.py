@@ -15,7 +15,7 @@ NEAR = SEEK.agent.size_m + REACH / 2
 
 
 def test_a_tag_is_a_gap_no_wider_than_the_reach() -> None:
-    for gap, expected in ((REACH - 1e-12, TAGGED), (REACH + 1e-12, GOING_ON)):
+    for gap, expected in ((REACH, TAGGED), (REACH + 1e-6, GOING_ON)):
         arenas = staged((0.0, REST, 0.0), (1.0 + gap, REST, 0.0), rules=SEEK)
         assert arenas.step(command(), restart=False).ends[0] == expected
 

@@ -82,7 +82,7 @@ class PPOConfig:
     """Rewards are multiplied by this before learning."""
     past: float = 0.5
     """Share of arenas in which one side is a past self."""
-    sparring: float = 0.2
+    sparring: float = 0.25
     """Share of arenas in which one side is a scripted bot."""
     snapshot_every: int = 25
     """Updates between snapshots for the league."""

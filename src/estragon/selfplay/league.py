@@ -17,7 +17,7 @@ from estragon.tag.rules import OBS, ROLES, Role, Rules
 
 USUAL_BOTS = {"seeker": "bot:evader", "hider": "bot:chaser"}
 """The default opponent of a role that learns alone."""
-ODD_SHARE = 0.25
+ODD_SHARE = 0.4
 """Of the bots, how many do what no good player does: a hider that has only met hunters does not
 expect a seeker that runs at random, nor a seeker a hider that stays in a corner."""
 

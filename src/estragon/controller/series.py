@@ -167,10 +167,9 @@ class MetricsFile:
             return [], []
         x, y = header.index(steps), header.index(name)
         head = ",".join(header).encode()
-        lines = block.splitlines()
-        cells = [line.split(b",", max(x, y) + 1) for line in lines if line and line != head]
-        cells = [row for row in cells if row[x] and row[y]]
-        return [float(row[x]) for row in cells], [float(row[y]) for row in cells]
+        cells = (each.split(b",", max(x, y) + 1) for each in block.splitlines() if each != head)
+        pairs = [(float(row[x]), float(row[y])) for row in cells if row[x] and row[y]]
+        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
 class _Column:

@@ -1,0 +1,87 @@
+"""What all open pages share: the projects' sessions, the metrics read so far, the forms."""
+
+import json
+import subprocess
+import sys
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from estragon import __version__
+from estragon.controller.forms import Form
+from estragon.controller.project import Project, Workspace
+from estragon.controller.runs import Run, list_runs
+from estragon.controller.series import MetricsFile
+from estragon.controller.sessions import Sessions
+from estragon.support.errors import UserError
+from estragon.support.files import read_json, write_json
+
+OPEN_FILES = 32
+ALGORITHMS_TIMEOUT_SEC = 60.0
+READ_ALGORITHMS = """
+import json
+from estragon.trainers.sb3.algorithms import ALGORITHMS
+print(json.dumps({name: sorted(each.hyperparameters) for name, each in ALGORITHMS.items()}))
+"""
+
+
+class State:
+    """The controller without its page."""
+
+    def __init__(self, workspace: Workspace, forms: Sequence[Form]) -> None:
+        self.workspace = workspace
+        self.forms = {form.key: form for form in forms}
+        self.problem = ""
+        """Why the queue does not go on, for people."""
+        self._sessions: dict[Path, Sessions] = {}
+        self._files: OrderedDict[Path, MetricsFile] = OrderedDict()
+        self._hyperparameters: dict[str, list[str]] | None = None
+
+    def sessions(self, project: Project) -> Sessions:
+        """The sessions of a project; the same object for all pages."""
+        return self._sessions.setdefault(project.path, Sessions(project))
+
+    def runs(self, project: Project) -> list[Run]:
+        """The runs of a project."""
+        return list_runs(project, self.sessions(project))
+
+    def metrics(self, run: Run) -> MetricsFile:
+        """The numbers of a run; what was read is kept for a while."""
+        found = self._files.pop(run.metrics, None) or MetricsFile(run.metrics)
+        self._files[run.metrics] = found
+        while len(self._files) > OPEN_FILES:
+            self._files.popitem(last=False)
+        return found
+
+    def tick(self) -> None:
+        """Go on with the queues and stops of all projects."""
+        problems = []
+        for project in self.workspace.projects():
+            if not project.folder.is_dir():
+                continue
+            try:
+                self.sessions(project).tick()
+            except UserError as error:
+                problems.append(str(error))
+        self.problem = "; ".join(problems)
+
+    def hyperparameters(self) -> dict[str, list[str]]:
+        """By algorithm of SB3, those that it has; asked of another process, SB3 being heavy."""
+        if self._hyperparameters is None:
+            path = self.workspace.folder / f"sb3-{__version__}.json"
+            try:
+                self._hyperparameters = read_json(path, dict[str, list[str]])
+            except UserError:
+                self._hyperparameters = self._ask_sb3()
+                if self._hyperparameters:
+                    write_json(path, self._hyperparameters)
+        return self._hyperparameters
+
+    def _ask_sb3(self) -> dict[str, list[str]]:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", READ_ALGORITHMS],
+            capture_output=True,
+            timeout=ALGORITHMS_TIMEOUT_SEC,
+            check=False,
+        )
+        return json.loads(done.stdout) if done.returncode == 0 else {}

@@ -34,7 +34,7 @@ FORMS = (
         ("algo", "timesteps", "experiment_name", "scene", "n_parallel", "seed"),
         frozenset({*OF_A_RESUME, "port", "trust", "experiment_dir"}),
         underscores=True,
-        given={"env_path": "."},
+        given={"env_path": ".", "algo": "ppo"},
     ),
     Form(
         "rllib",
@@ -126,11 +126,11 @@ class UiCommand:
             from estragon.controller.home_tab import HomeTab
             from estragon.controller.matches_tab import MatchesTab
             from estragon.controller.metrics_tab import MetricsTab
-            from estragon.controller.page import serve
+            from estragon.controller.page import Tabs, serve
             from estragon.controller.state import State
             from estragon.controller.train_tab import TrainTab
 
-            tabs = {
+            tabs: Tabs = {
                 "Home": ("home", HomeTab),
                 "Train": ("play_circle", TrainTab),
                 "Metrics": ("show_chart", MetricsTab),

@@ -60,7 +60,7 @@ class ArenaScene:
                 self._fans.append(group)
                 self._rays.append(rays)
                 self._colors[self._agents[agent].id] = ""
-        scene.move_camera(0, -0.75 * depth, 0.75 * depth, 0, 0, 0, duration=0)
+        self.scene.move_camera(0, -0.55 * depth, 0.6 * depth, 0, -1.0, 0, duration=0)
         self.show(0)
 
     def show(self, row: int) -> None:

@@ -1,8 +1,9 @@
 """Export: any run or checkpoint as a verified ONNX file for games."""
 
+import asyncio
 from pathlib import Path
 
-from nicegui import run, ui
+from nicegui import ui
 
 from estragon.controller.page import Page, card, empty_state, problems_shown
 from estragon.controller.project import Project
@@ -58,7 +59,7 @@ class ExportTab:
         """Look for runs and files, and follow an export."""
         if (project := self._page.project) is None or not hasattr(self, "_run"):
             return
-        runs = await run.io_bound(self._page.state.runs, project)
+        runs = await asyncio.to_thread(self._page.state.runs, project)
         self._runs = [each for each in runs if each.backend != "demo" and each.models()]
         titles = {each.id: f"{each.title} · {each.backend}" for each in self._runs}
         self._empty.set_visibility(not titles)
@@ -66,7 +67,7 @@ class ExportTab:
             kept = self._run.value if self._run.value in titles else next(iter(titles), None)
             self._run.set_options(titles, value=kept)
             self._list_models()
-        files = await run.io_bound(_onnx_files, project)
+        files = await asyncio.to_thread(_onnx_files, project)
         if files != self._files or not self._list.default_slot.children:
             self._files = files
             self._list_files(project)
@@ -92,7 +93,9 @@ class ExportTab:
     def _list_models(self) -> None:
         project = self._page.project
         found = [each for each in self._runs if each.id == self._run.value]
-        models = [_relative(path, project) for path in found[0].models()] if found and project else []
+        models = (
+            [_relative(path, project) for path in found[0].models()] if found and project else []
+        )
         self._model.set_options(models, value=models[0] if models else None)
 
     def _export(self) -> None:

@@ -1,9 +1,10 @@
-"""Forms from the options of commands: their fields, help, ranges and defaults, and back to words."""
+"""Forms made from the options of commands: fields, help, ranges, defaults; and back to words."""
 
 import ast
 import dataclasses
 import functools
 import inspect
+import itertools
 import textwrap
 import types
 from collections.abc import Iterator, Mapping
@@ -37,16 +38,13 @@ class Field:
 
     def convert(self, value: Any) -> Any:
         """What was typed as the option's type, None for nothing; a UserError if it is invalid."""
-        if value is None or value == "" or value == []:
+        if value is None or value in ("", []):
             return None
         try:
             if self.kind == "bool":
                 return bool(value)
             if self.kind in ("int", "float"):
-                number = float(value)
-                if self.kind == "int" and number != int(number):
-                    raise ValueError
-                found = int(number) if self.kind == "int" else number
+                found = _whole(value) if self.kind == "int" else float(value)
                 if self.span is not None:
                     check_span(self.name, found, *self.span)
                 return found
@@ -163,7 +161,8 @@ def read_fields(options: type[Any], group: str = "", *, underscores: bool = Fals
     texts = _help_texts(options)
     found: list[Field] = []
     for each in dataclasses.fields(options):
-        bare, metadata = hints[each.name], ()
+        bare: Any = hints[each.name]
+        metadata: tuple[Any, ...] = ()
         if hasattr(bare, "__metadata__"):
             metadata, bare = bare.__metadata__, bare.__origin__
         marks = {repr(part) for part in metadata}
@@ -210,7 +209,13 @@ def _kind(bare: Any, metavar: str | None) -> tuple[Kind, tuple[str, ...]]:
     return kinds.get(bare, "text"), ()
 
 
-@functools.cache
+def _whole(value: Any) -> int:
+    number = float(value)
+    if number != int(number):
+        raise ValueError
+    return int(number)
+
+
 def _help_texts(options: type[Any]) -> dict[str, str]:
     """The docstring below each field, of the class and its bases."""
     found: dict[str, str] = {}
@@ -219,7 +224,7 @@ def _help_texts(options: type[Any]) -> dict[str, str]:
             continue
         tree = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
         body = tree.body if isinstance(tree, ast.ClassDef) else []
-        for field, text in zip(body, body[1:], strict=False):
+        for field, text in itertools.pairwise(body):
             if (
                 isinstance(field, ast.AnnAssign)
                 and isinstance(field.target, ast.Name)

@@ -28,13 +28,12 @@ HEADERS = [
     # NiceGUI's page has inline scripts; nothing may come from, or go to, another host.
     (
         b"content-security-policy",
-        b"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'none'; "
-        b"form-action 'self'",
+        b"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'none'",
     ),
 ]
 PAGE = """<!doctype html><meta charset="utf-8"><title>Estragon</title>
 <meta name="viewport" content="width=device-width">
-<style>body {{ font: 16px sans-serif; margin: 4rem auto; max-width: 30rem; padding: 0 1rem }}</style>
+<style>body {{ font: 16px sans-serif; margin: 4rem auto; max-width: 30rem }}</style>
 <h1>Estragon</h1>{text}"""
 FORM = """<p>{what}</p><form method="post" action="/login">
 <input name="token" type="password" size="30" autocomplete="off" autofocus> <button>Open</button>
@@ -52,7 +51,9 @@ class Guard:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
+        headers = {
+            key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]
+        }
         is_login = scope["type"] == "http" and scope["path"] == LOGIN
         if not self._is_ours(headers, allow_file=is_login):
             await _answer(scope, send, 403, "<p>Refused: another Host or Origin.</p>")

@@ -1,11 +1,12 @@
 """Home: projects, the check of this machine, and the probe of a game."""
 
+import asyncio
 import shutil
 import subprocess
 import sys
 from typing import Any
 
-from nicegui import run, ui
+from nicegui import ui
 
 from estragon.controller.page import Page, card, problems_shown
 from estragon.controller.project import EXAMPLES, Project, checked_name
@@ -43,7 +44,7 @@ class HomeTab:
         project = self._page.project
         if project is None:
             return
-        runs = await run.io_bound(self._page.state.runs, project)
+        runs = await asyncio.to_thread(self._page.state.runs, project)
         going = sum(each.status == "running" for each in runs)
         self._facts.text = (
             f"{len(runs)} runs, {going} running · {project.free_gb():.0f} GB free on its disk"
@@ -101,7 +102,10 @@ class HomeTab:
         with card("New project from an example game"):
             name = ui.input("Name", value="My first game").classes("w-full")
             example = ui.select(EXAMPLES, value="marble", label="Game").classes("w-full")
-            folder = ui.input("Folder", placeholder=f"inside {root}").classes("w-full")
+            folder = ui.input("Folder", placeholder=f"in {root}; by default its name").classes(
+                "w-full"
+            )
+            folder.props("stack-label")
 
             def create() -> None:
                 with problems_shown():
@@ -111,7 +115,8 @@ class HomeTab:
 
             ui.button("Create", on_click=create).props("unelevated")
         with card("Open the folder of your game"):
-            opened = ui.input("Folder", placeholder=f"inside {root}").classes("w-full")
+            opened = ui.input("Folder", placeholder=f"in {root}").classes("w-full")
+            opened.props("stack-label")
 
             def open_folder() -> None:
                 with problems_shown():
@@ -133,7 +138,7 @@ class HomeTab:
                 self._facts = ui.label()
                 return
             scene = ui.input("Scene (optional)", placeholder="the game's main scene")
-            scene.classes("w-full")
+            scene.classes("w-full").props("stack-label")
             with ui.row().classes("items-center"):
                 ui.button("Probe", on_click=lambda: self._probe(scene.value or "")).props(
                     "unelevated"
@@ -150,7 +155,7 @@ class HomeTab:
         with problems_shown():
             if scene and (not scene.startswith("res://") or ".." in scene):
                 raise UserError(f"{scene!r}: expected a scene such as res://main.tscn")
-            words = ["godot", "probe", ".", "--seconds=3", f"--json={project.folder / PROBE_FILE}"]
+            words = ["godot", "probe", ".", "--seconds=3", f"--json=.rlcontroller/{PROBE_FILE}"]
             words += [f"--scene={scene}"] if scene else []
             self._probing = self._page.state.sessions(project).add("probe", words)
             self._spinner.set_visibility(True)
@@ -198,8 +203,8 @@ class HomeTab:
         self._checks.clear()
         with self._checks:
             ui.spinner()
-        packages = await run.io_bound(_packages)
-        findings = await run.io_bound(lambda: list(examine()))
+        packages = await asyncio.to_thread(_packages)
+        findings = await asyncio.to_thread(lambda: list(examine()))
         self._checking = False
         self._checks.clear()
         with self._checks:

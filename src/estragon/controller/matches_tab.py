@@ -1,12 +1,14 @@
 """Matches: the latest tag policies play in 3D, logged matches again, strength, and films."""
 
+import asyncio
 import contextlib
+import functools
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from nicegui import app, run, ui
+from nicegui import app, ui
 
 from estragon.controller.arena_scene import ArenaScene
 from estragon.controller.page import Page, card, empty_state, problems_shown
@@ -20,7 +22,8 @@ from estragon.support.errors import UserError
 from estragon.tag.policy_files import DEFAULT_BOTS, TRAINED
 
 FRAME_SEC = 0.05
-MATCH_TIMEOUT_SEC = 120.0
+MATCH_TIMEOUT_SEC = 300.0
+"""The first match compiles the engine."""
 KEPT_MATCHES = 20
 MOST_LISTED = 200
 SEEDS = 2**31
@@ -48,7 +51,7 @@ class MatchesTab:
                 self._arena = ArenaScene()
                 self._about = ui.label("Play a match, or choose a logged one.").classes("text-sm")
                 self._slider = ui.slider(min=0, max=1, step=1, value=0).classes("w-full")
-                self._slider.on("change", lambda: self._jump())
+                self._slider.on("change", self._jump)
                 with ui.row().classes("items-center"):
                     self._play = ui.switch("play", value=True)
                     self._speed = ui.select(
@@ -77,13 +80,13 @@ class MatchesTab:
         """Look for new matches, stages and films."""
         if (project := self._page.project) is None or not hasattr(self, "_arena"):
             return
-        listed = await run.io_bound(_logged, project)
+        listed = await asyncio.to_thread(_logged, project)
         if listed != self._listed:
             self._listed = listed
             self._choice.set_options(listed, value=self._choice.value)
         runs = [
             each
-            for each in await run.io_bound(self._page.state.runs, project)
+            for each in await asyncio.to_thread(self._page.state.runs, project)
             if each.backend in TAG_BACKENDS
         ]
         await self._show_strength(runs)
@@ -110,8 +113,8 @@ class MatchesTab:
         try:
             with problems_shown():
                 self._seed = (self._seed + 1) % SEEDS
-                path = await run.io_bound(_play, project, self._seed)
-                self._load(await run.io_bound(read_trajectory, path))
+                path = await asyncio.to_thread(_play, project, self._seed)
+                self._load(await asyncio.to_thread(read_trajectory, path))
         finally:
             self._busy = False
             self._spinner.set_visibility(False)
@@ -121,7 +124,7 @@ class MatchesTab:
         if project is not None and self._choice.value in self._listed:
             with problems_shown():
                 path = project.confine(self._choice.value)
-                self._load(await run.io_bound(read_trajectory, path))
+                self._load(await asyncio.to_thread(read_trajectory, path))
 
     def _load(self, match: Trajectory) -> None:
         self._row = 0.0
@@ -164,13 +167,15 @@ class MatchesTab:
             version = (path, path.stat().st_mtime)
             if version != self._strength:
                 self._strength = version
-                found = await run.io_bound(read_cross_play, path)
+                found = await asyncio.to_thread(read_cross_play, path)
                 self._strength_box.clear()
                 with self._strength_box:
                     ui.label(each.title).classes("text-sm")
                     ui.echart(_matrix(found)).classes("w-full h-64")
                     ui.echart(_elo(found)).classes("w-full h-48")
-                    ui.button("Make a film", on_click=lambda: self._film(each)).props("flat dense")
+                    ui.button("Make a film", on_click=functools.partial(self._film, each)).props(
+                        "flat dense"
+                    )
             return
 
     def _film(self, of: Run) -> None:
@@ -200,8 +205,8 @@ def _play(project: Project, seed: int) -> Path:
             timeout=MATCH_TIMEOUT_SEC,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(f"the match could not be played: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"a match was not over after {MATCH_TIMEOUT_SEC:.0f} s") from error
     new = sorted(set(folder.glob("*.jsonl")) - before)
     if not new:
         raise UserError(f"the match could not be played: {done.stderr.strip()[-300:]}")

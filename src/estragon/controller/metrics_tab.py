@@ -1,11 +1,12 @@
 """Metrics: live charts of any number of any runs, and the latest rows as a table."""
 
+import asyncio
 import csv
 import io
 import time
 from typing import Any
 
-from nicegui import run, ui
+from nicegui import ui
 
 from estragon.controller.page import Page, empty_state, problems_shown
 from estragon.controller.project import Project
@@ -44,7 +45,6 @@ class MetricsTab:
         self._page = page
         self._runs: list[Run] = []
         self._drawn: Any = None
-        self.opened_in_sec = 0.0
 
     def build(self) -> None:
         """Create its elements."""
@@ -85,7 +85,7 @@ class MetricsTab:
         """Draw again what has grown."""
         if (project := self._page.project) is None or not hasattr(self, "_chosen"):
             return
-        self._runs = await run.io_bound(self._page.state.runs, project)
+        self._runs = await asyncio.to_thread(self._page.state.runs, project)
         self._runs = [each for each in self._runs if each.metrics.exists()]
         self._empty.set_visibility(not self._runs)
         self._content.set_visibility(bool(self._runs))
@@ -132,7 +132,9 @@ class MetricsTab:
             return
         begun = time.monotonic()
         files = [self._page.state.metrics(each) for each in runs]
-        names = await run.io_bound(lambda: list(dict.fromkeys(n for f in files for n in f.names())))
+        names = await asyncio.to_thread(
+            lambda: list(dict.fromkeys(n for f in files for n in f.names()))
+        )
         if names != self._metric.options:
             value = self._metric.value or self._wanted
             if value not in names:
@@ -141,8 +143,10 @@ class MetricsTab:
             self._metric.set_options(names, value=value)
         if self._metric.value is None:
             return
-        lines = await run.io_bound(_read, files, self._metric.value, float(self._smoothing.value))
-        lessons = await run.io_bound(files[0].lessons) if len(files) == 1 else []
+        lines = await asyncio.to_thread(
+            _read, files, self._metric.value, float(self._smoothing.value)
+        )
+        lessons = await asyncio.to_thread(files[0].lessons) if len(files) == 1 else []
         self._chart.options.clear()
         self._chart.options.update(_options())
         self._chart.options["yAxis"]["type"] = "log" if self._log.value else "value"
@@ -155,11 +159,11 @@ class MetricsTab:
         await self._fill_table(files[0])
         self._drawn = (*state[:1], self._metric.value, *state[2:])
         took = time.monotonic() - begun
-        rows = sum(len(each.x) for each in lines)
-        self._took.text = f"{rows:,} points drawn, read in {took:.2f} s"
+        drawn = sum(len(points.x) for points in lines)
+        self._took.text = f"{drawn:,} points drawn, read in {took:.2f} s"
 
     async def _fill_table(self, file: MetricsFile) -> None:
-        rows = await run.io_bound(file.last_rows, ROWS)
+        rows = await asyncio.to_thread(file.last_rows, ROWS)
         known = COLUMNS if rows and "timesteps_total" in rows[0] else CSV_COLUMNS
         there = [name for name in known if rows and name in rows[0]]
         self._table.columns = [
@@ -178,7 +182,7 @@ class MetricsTab:
         with problems_shown():
             for each in self._selected():
                 file = self._page.state.metrics(each)
-                points = await run.io_bound(file.points, self._metric.value)
+                points = await asyncio.to_thread(file.points, self._metric.value)
                 table.writerows(
                     (_plain_cell(each.title), x, y) for x, y in zip(*points, strict=True)
                 )
@@ -215,12 +219,13 @@ def _options() -> dict[str, Any]:
         "grid": {"left": 60, "right": 24, "top": 40, "bottom": 48},
         # Drawn on the canvas: what a run calls itself is never markup.
         "tooltip": {"trigger": "axis", "renderMode": "richText"},
-        "legend": {"type": "scroll", "textStyle": {"color": "#888"}},
+        "legend": {"type": "scroll", "top": 0, "right": 140, "textStyle": {"color": "#888"}},
         "toolbox": {"feature": {"dataZoom": {}, "restore": {}, "saveAsImage": {"title": "PNG"}}},
-        "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28},
+        "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28,
+                  "axisLine": {"onZero": False}},
         "yAxis": {"type": "value", "name": "", "scale": True},
         "series": [],
-    }
+    }  # fmt: skip
 
 
 def _label(name: str) -> str:
@@ -233,7 +238,7 @@ def _cell(value: Any) -> str:
         try:
             value = float(value)
         except ValueError:
-            return value[:60]
+            return str(value)[:60]
     if isinstance(value, int | float):
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
     return "–"

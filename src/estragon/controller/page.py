@@ -1,10 +1,11 @@
 """The page: header, tabs, keys and theme. Each tab is a file of its own."""
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from nicegui import app, run, ui
+from nicegui import app, ui
 from nicegui.events import KeyEventArguments
 
 from estragon.controller.project import Project
@@ -24,6 +25,9 @@ KEYS = {
 STYLE = """
 .nicegui-content { padding: 0.75rem; max-width: 80rem; margin: auto; }
 .q-card { box-shadow: none; border: 1px solid rgba(128, 128, 128, 0.3); }
+.q-btn { text-transform: none; }
+.nicegui-log.log * { white-space: pre-wrap; overflow-wrap: anywhere; }
+.body--dark .text-primary { color: #7cc7a1 !important; }
 .log { font: 12px/1.5 monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
 """
 
@@ -44,7 +48,7 @@ class Tab(Protocol):
 class Page:
     """One open page; what it shows and does is kept by `State`."""
 
-    def __init__(self, state: State, tabs: dict[str, tuple[str, Callable[["Page"], Tab]]]) -> None:
+    def __init__(self, state: State, tabs: "Tabs") -> None:
         self.state = state
         self._makers = tabs
         self._tabs: dict[str, Tab] = {}
@@ -67,9 +71,10 @@ class Page:
             ui.label("Estragon").classes("text-lg font-medium")
             self._title = ui.label().classes("opacity-80 ellipsis").style("max-width: 14rem")
             ui.space()
-            with ui.tabs(value=shown).props("dense mobile-arrows no-caps") as self._bar:
+            with ui.tabs().props("dense mobile-arrows no-caps") as self._bar:
                 for name, (icon, _) in self._makers.items():
                     ui.tab(name, icon=icon).classes("px-2")
+            self._bar.value = shown
             button = ui.button(icon="contrast", on_click=self.toggle_theme)
             button.props("flat round dense color=white aria-label='light or dark'")
             button = ui.button(icon="keyboard", on_click=self._show_keys)
@@ -162,13 +167,18 @@ class Page:
         return dialog
 
 
+Tabs = dict[str, tuple[str, Callable[[Page], Tab]]]
+"""By name, the icon of a tab and what makes it."""
+
+
 @contextlib.contextmanager
 def problems_shown() -> Iterator[None]:
     """Show a UserError as a message, instead of failing."""
     try:
         yield
     except UserError as error:
-        ui.notify(str(error), type="negative", multi_line=True, close_button="OK", timeout=0)
+        with contextlib.suppress(RuntimeError):  # the page was closed meanwhile
+            ui.notify(str(error), type="negative", multi_line=True, close_button="OK", timeout=0)
 
 
 def empty_state(text: str, what_next: str) -> None:
@@ -194,7 +204,7 @@ def _name(project: Project) -> str:
 
 def serve(
     state: State,
-    tabs: dict[str, tuple[str, Callable[[Page], Tab]]],
+    tabs: Tabs,
     port: int,
     guard: Any,
     on_start: Callable[[], None],
@@ -206,7 +216,7 @@ def serve(
         Page(state, tabs).build()
 
     async def tick() -> None:
-        await run.io_bound(state.tick)
+        await asyncio.to_thread(state.tick)
 
     app.on_startup(lambda: app.timer(TICK_SEC, tick))
     app.on_startup(on_start)

@@ -208,7 +208,7 @@ def _copy_example(example: str, target: Path, name: str) -> None:
         shutil.copytree(game / part, target / part, dirs_exist_ok=True)
     for file in (game / "examples").glob("example_copies.gd*"):
         shutil.copy(file, target / "examples")
-    text = (game / "project.godot").read_text(encoding="utf-8")
+    lines = (game / "project.godot").read_text(encoding="utf-8").splitlines()
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     values = {
         "config/name": quoted,
@@ -216,5 +216,5 @@ def _copy_example(example: str, target: Path, name: str) -> None:
         "run/main_scene": f"res://examples/{example}/{example}.tscn",
     }
     for key, value in values.items():
-        text = re.sub(rf'^{key}=".*"$', lambda _, k=key, v=value: f'{k}="{v}"', text, flags=re.M)
-    (target / "project.godot").write_text(text, encoding="utf-8")
+        lines = [f'{key}="{value}"' if line.startswith(f"{key}=") else line for line in lines]
+    (target / "project.godot").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The runs of a project, whoever started them: what they are, where their files are, their state."""
+"""The runs of a project, whoever started them: what they are, their files and their state."""
 
 import dataclasses
 import os
@@ -44,8 +44,8 @@ class Run:
         found = [path for path in found if path.is_dir() == (self.backend == "rllib")]
         return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
-    def resume_words(self, left: int | None = None) -> list[str]:
-        """The options that resume it; `left`: how many steps to train."""
+    def resume_words(self, project: Project) -> list[str]:
+        """The options that resume it: for what is left of its steps, or as many again."""
         if self.backend == "tag":
             return ["--resume", "--run-id", self.id]
         if self.backend == "live":
@@ -55,13 +55,19 @@ class Run:
         flag = {"sb3": "--resume_model_path", "rllib": "--restore"}.get(self.backend)
         if flag is None:
             raise UserError(f"{self.backend} runs cannot be resumed here")
-        return [flag, str(models[0]), *(["--timesteps", str(left)] if left else [])]
+        steps = int((self.about.get("options") or {}).get("timesteps") or 0)
+        done = int((self.about.get("last") or {}).get("timesteps_total") or 0)
+        left = steps - done if 0 < done < steps else steps
+        words = [flag, models[0].relative_to(project.path).as_posix()]
+        return [*words, f"--timesteps={left}"] if left else words
 
 
 def list_runs(project: Project, sessions: Sessions) -> list[Run]:
     """All runs, the latest first; a damaged record is left out of the list."""
     all_sessions = sessions.all()
-    living = {sessions.pid(each): each for each in all_sessions if sessions.status(each) == "running"}
+    living = {
+        sessions.pid(each): each for each in all_sessions if sessions.status(each) == "running"
+    }
     found = [_from_record(project, path, living) for path in _sorted(project.folder / "runs")]
     logs = project.path / LOGS / "runs"
     tag = [_from_tag(path.parent, living) for path in logs.glob("*/*/metadata.json")]

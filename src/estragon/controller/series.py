@@ -63,7 +63,9 @@ class MetricsFile:
         whole = lines[1:] if begin or self._is_csv else lines
         for line in whole[-count:][::-1]:
             if self._is_csv:
-                found.append(dict(zip(header, line.decode(errors="replace").split(","), strict=False)))
+                found.append(
+                    dict(zip(header, line.decode(errors="replace").split(","), strict=False))
+                )
                 continue
             try:
                 found.append(msgspec.json.decode(line, type=dict[str, Any]))

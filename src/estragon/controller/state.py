@@ -6,6 +6,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from estragon import __version__
 from estragon.controller.forms import Form
@@ -21,7 +22,13 @@ ALGORITHMS_TIMEOUT_SEC = 60.0
 READ_ALGORITHMS = """
 import json
 from estragon.trainers.sb3.algorithms import ALGORITHMS
-print(json.dumps({name: sorted(each.hyperparameters) for name, each in ALGORITHMS.items()}))
+import inspect
+known = {}
+for name, each in ALGORITHMS.items():
+    signature = inspect.signature(each.cls.__init__).parameters
+    usual = {key: part.default for key, part in signature.items()} | dict(each.defaults)
+    known[name] = {key: usual.get(key) for key in sorted(each.hyperparameters)}
+print(json.dumps(known, default=str))
 """
 
 
@@ -35,7 +42,7 @@ class State:
         """Why the queue does not go on, for people."""
         self._sessions: dict[Path, Sessions] = {}
         self._files: OrderedDict[Path, MetricsFile] = OrderedDict()
-        self._hyperparameters: dict[str, list[str]] | None = None
+        self._hyperparameters: dict[str, dict[str, Any]] | None = None
 
     def sessions(self, project: Project) -> Sessions:
         """The sessions of a project; the same object for all pages."""
@@ -65,19 +72,19 @@ class State:
                 problems.append(str(error))
         self.problem = "; ".join(problems)
 
-    def hyperparameters(self) -> dict[str, list[str]]:
-        """By algorithm of SB3, those that it has; asked of another process, SB3 being heavy."""
+    def hyperparameters(self) -> dict[str, dict[str, Any]]:
+        """By algorithm of SB3, those that it has, with defaults; another process loads SB3."""
         if self._hyperparameters is None:
             path = self.workspace.folder / f"sb3-{__version__}.json"
             try:
-                self._hyperparameters = read_json(path, dict[str, list[str]])
+                self._hyperparameters = read_json(path, dict[str, dict[str, Any]])
             except UserError:
                 self._hyperparameters = self._ask_sb3()
                 if self._hyperparameters:
                     write_json(path, self._hyperparameters)
         return self._hyperparameters
 
-    def _ask_sb3(self) -> dict[str, list[str]]:
+    def _ask_sb3(self) -> dict[str, Any]:
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", READ_ALGORITHMS],
             capture_output=True,

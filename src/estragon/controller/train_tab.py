@@ -1,9 +1,10 @@
 """Train: a form for every trainer, the sessions and the queue, and the log of one of them."""
 
+import asyncio
 import shlex
 from typing import Any
 
-from nicegui import run, ui
+from nicegui import ui
 
 from estragon.controller.forms import Field, Form
 from estragon.controller.page import Page, card, empty_state, problems_shown
@@ -37,7 +38,7 @@ class TrainTab:
             empty_state("No project", "Create or open one in Home.")
             return
         forms = self._page.state.forms
-        chosen = project.read_settings("training_config.json").get("form")
+        chosen = self._page.state.workspace.settings().get("form")
         with ui.row().classes("w-full items-start"):
             with ui.column().classes("grow basis-96"), card("New run"):
                 self._choice = ui.toggle(
@@ -61,12 +62,14 @@ class TrainTab:
         if (project := self._page.project) is None or not hasattr(self, "_list"):
             return
         sessions = self._page.state.sessions(project)
-        found = await run.io_bound(lambda: [(s.id, sessions.status(s)) for s in sessions.all()])
+        found = await asyncio.to_thread(
+            lambda: [(s.id, sessions.status(s)) for s in sessions.all()]
+        )
         if found != self._listed:
             self._list_sessions(project)
         if self._shown is not None:
             path = sessions.log(self._shown)
-            lines, self._offset = await run.io_bound(read_log, path, self._offset)
+            lines, self._offset = await asyncio.to_thread(read_log, path, self._offset)
             for line in lines[-MOST_LINES:]:
                 self._log.push(line)
 
@@ -118,8 +121,10 @@ class TrainTab:
         self._show_command()
 
     def _build_fields(self, fields: list[Field], values: dict[str, Any]) -> None:
-        with ui.grid().classes("w-full gap-x-4 gap-y-1").style(
-            "grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr))"
+        with (
+            ui.grid()
+            .classes("w-full gap-x-4 gap-y-1")
+            .style("grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr))")
         ):
             for field in fields:
                 made = _build_input(field, values.get(field.name))
@@ -130,16 +135,19 @@ class TrainTab:
 
     async def _show_hyperparameters(self) -> None:
         """Only those that the chosen algorithm has."""
-        known = await run.io_bound(self._page.state.hyperparameters)
+        known = await asyncio.to_thread(self._page.state.hyperparameters)
         if self._choice.value != "sb3" or not known:
             return
-        algorithm = self._inputs["algo"].value or "ppo"
+        found = known.get(self._inputs["algo"].value or "ppo", {})
         for field in self._chosen.fields:
             if field.group:
-                there = field.name in known.get(algorithm, [])
-                self._inputs[field.name].set_visibility(there)
-                if not there:
-                    self._inputs[field.name].value = field.default
+                made = self._inputs[field.name]
+                made.set_visibility(field.name in found)
+                if field.name not in found:
+                    made.value = field.default
+                elif (default := found[field.name]) is not None:
+                    made.props["placeholder"] = default
+                    made.update()
 
     def _values(self) -> dict[str, Any]:
         return {name: each.value for name, each in self._inputs.items()}
@@ -167,9 +175,9 @@ class TrainTab:
         with problems_shown():
             form, values = self._chosen, self._values()
             words = form.words(values, project)
-            project.write_settings(
-                "training_config.json", form.config(values) | {"form": form.key}
-            )
+            self._page.state.workspace.remember(form=form.key)
+            if config := form.config(values):
+                project.write_settings("training_config.json", config)
             if form.key == "rllib":
                 _write_rllib_file(project)
             name = str(values.get("experiment_name") or form.title)
@@ -231,7 +239,7 @@ class TrainTab:
 
     def _resume(self, project: Project, session: Session, run: Run) -> None:
         with problems_shown():
-            words = [*_without_resume(session.words), *run.resume_words()]
+            words = [*_without_resume(session.words), *run.resume_words(project)]
             name = session.name.removesuffix(" (resumed)") + " (resumed)"
             self._follow(project, self._page.state.sessions(project).add(name, words))
 
@@ -245,7 +253,7 @@ def _without_resume(words: list[str]) -> list[str]:
             skip = False
         elif word in ("--resume_model_path", "--restore", "--run-id"):
             skip = True
-        elif word != "--resume":
+        elif word != "--resume" and not word.startswith("--timesteps="):
             kept.append(word)
     return kept
 
@@ -267,7 +275,7 @@ def _build_input(field: Field, value: Any) -> Any:
     else:
         text = " ".join(map(str, value)) if isinstance(value, tuple | list) else value
         made = ui.input(label, value=text or "")
-    return made.classes("w-full").props(f"dense data-field={field.name}")
+    return made.classes("w-full").props(f"dense stack-label data-field={field.name}")
 
 
 def _write_rllib_file(project: Project) -> None:

@@ -36,9 +36,9 @@ def test_a_demo_is_watched_and_found_again_after_a_kill(tmp_path: Path, browser:
         visit.sees("Episode 20: reward=")
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait()
+        assert Sessions(Project(server.root / "rolling")).running()
     # The run goes on; another controller shows it.
     with serving(tmp_path) as server, visiting(browser, server) as visit:
-        visit.sees_status("running")
         visit.sees_status("finished")
         visit.tab("Metrics")
         visit.sees("episode_reward_mean")

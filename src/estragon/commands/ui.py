@@ -92,8 +92,8 @@ class UiCommand:
 
     project: Annotated[Path | None, tyro.conf.Positional, optional("FOLDER")] = None
     """The folder of a Godot game to open."""
-    port: int = PORT
-    """Port to listen on, on 127.0.0.1 only; 0: any free port."""
+    port: Annotated[int | None, optional("PORT")] = None
+    """Port to listen on, on 127.0.0.1 only; 0: any free port; default: 8790, if it is free."""
     root: Path = dataclasses.field(default_factory=Path.home)
     """Folder that projects created or opened in the page must be in; default: your home folder."""
     browser: bool = True
@@ -146,12 +146,14 @@ class UiCommand:
             webbrowser.open(page.as_uri())
 
 
-def _free_port(wanted: int) -> int:
+def _free_port(wanted: int | None) -> int:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", wanted))
+            probe.bind(("127.0.0.1", PORT if wanted is None else wanted))
         except OSError as error:
+            if wanted is None:
+                return _free_port(0)
             raise UserError(f"--port {wanted}: {error.strerror}; choose another") from error
         return int(probe.getsockname()[1])
 

@@ -9,11 +9,12 @@ import tyro
 
 from estragon.cli import VERBS
 from estragon.commands.train_sb3 import TrainSb3Command
-from estragon.commands.ui import FORMS
+from estragon.commands.ui import make_forms
 from estragon.controller.forms import Field, Form
 from estragon.controller.project import Project, Workspace
 from estragon.support.errors import UserError
 
+FORMS = make_forms()
 OUTSIDE = ("../x", "a/../../x", "/etc/passwd", "~/x", "..\\x", "x/\0y")
 
 

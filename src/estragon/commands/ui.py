@@ -8,79 +8,19 @@ import sys
 import webbrowser
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from estragon.commands.live import LiveCommand
-from estragon.commands.train_rllib import TrainRllibCommand
-from estragon.commands.train_sb3 import TrainSb3Command
-from estragon.commands.train_scene import TrainSceneCommand
-from estragon.commands.train_spacetime import TrainSpacetimeCommand
-from estragon.commands.train_tag import TrainTagCommand
-from estragon.controller.forms import Form
 from estragon.support.errors import UserError
 from estragon.support.files import locked, read_json, write_json
 from estragon.support.options import check_span, optional
 
+if TYPE_CHECKING:
+    from estragon.controller.forms import Form
+
 PORT = 8790
 OF_A_RESUME = {"resume", "run_id", "resume_model_path", "restore", "inference", "eval", "episodes"}
-FORMS = (
-    Form(
-        "sb3",
-        "SB3",
-        ("train", "sb3"),
-        TrainSb3Command,
-        ("algo", "timesteps", "experiment_name", "scene", "n_parallel", "seed"),
-        frozenset({*OF_A_RESUME, "port", "trust", "experiment_dir"}),
-        underscores=True,
-        given={"env_path": ".", "algo": "ppo"},
-    ),
-    Form(
-        "rllib",
-        "RLlib",
-        ("train", "rllib"),
-        TrainRllibCommand,
-        ("algo", "timesteps", "experiment_name", "scene", "num_workers", "seed"),
-        frozenset({*OF_A_RESUME, "port", "experiment_dir", "stop_file"}),
-        underscores=True,
-        given={"env_path": ".", "config_file": ".rlcontroller/rllib_config.yaml"},
-    ),
-    Form(
-        "tag",
-        "Tag",
-        ("train", "tag"),
-        TrainTagCommand,
-        ("steps", "role", "opponent", "layout", "rules", "seed"),
-        frozenset({*OF_A_RESUME, "output"}),
-    ),
-    Form(
-        "live",
-        "Live tag",
-        ("live",),
-        LiveCommand,
-        ("mode", "seconds", "arenas", "layout", "seed"),
-        frozenset({*OF_A_RESUME, "output"}),
-    ),
-    Form(
-        "spacetime",
-        "VR navigation",
-        ("train", "spacetime"),
-        TrainSpacetimeCommand,
-        ("preset", "timesteps", "seed"),
-        frozenset({*OF_A_RESUME, "port", "launch"}),
-        given={"output": "spacetime", "preset": "quick_test"},
-    ),
-    Form(
-        "scene",
-        "VR scenes",
-        ("train", "scene"),
-        TrainSceneCommand,
-        ("preset", "timesteps", "num_envs", "experiment_name", "seed"),
-        frozenset({"port", "api"}),
-        underscores=True,
-    ),
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +78,7 @@ class UiCommand:
                 "Export": ("ios_share", ExportTab),
             }
             on_start = partial(self._open, workspace.folder / "open.html")
-            serve(State(workspace, FORMS), tabs, port, partial(Guard, token=token), on_start)
+            serve(State(workspace, make_forms), tabs, port, partial(Guard, token=token), on_start)
         return 0
 
     def _open(self, page: Path) -> None:
@@ -162,3 +102,71 @@ def _write_private(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
         stream.write(text)
+
+
+def make_forms() -> tuple["Form", ...]:
+    """The trainers of the page; their options take a while to load, so not before the page."""
+    from estragon.commands.live import LiveCommand
+    from estragon.commands.train_rllib import TrainRllibCommand
+    from estragon.commands.train_sb3 import TrainSb3Command
+    from estragon.commands.train_scene import TrainSceneCommand
+    from estragon.commands.train_spacetime import TrainSpacetimeCommand
+    from estragon.commands.train_tag import TrainTagCommand
+    from estragon.controller.forms import Form
+
+    return (
+        Form(
+            "sb3",
+            "SB3",
+            ("train", "sb3"),
+            TrainSb3Command,
+            ("algo", "timesteps", "experiment_name", "scene", "n_parallel", "seed"),
+            frozenset({*OF_A_RESUME, "port", "trust", "experiment_dir"}),
+            underscores=True,
+            given={"env_path": ".", "algo": "ppo"},
+        ),
+        Form(
+            "rllib",
+            "RLlib",
+            ("train", "rllib"),
+            TrainRllibCommand,
+            ("algo", "timesteps", "experiment_name", "scene", "num_workers", "seed"),
+            frozenset({*OF_A_RESUME, "port", "experiment_dir", "stop_file"}),
+            underscores=True,
+            given={"env_path": ".", "config_file": ".rlcontroller/rllib_config.yaml"},
+        ),
+        Form(
+            "tag",
+            "Tag",
+            ("train", "tag"),
+            TrainTagCommand,
+            ("steps", "role", "opponent", "layout", "rules", "seed"),
+            frozenset({*OF_A_RESUME, "output"}),
+        ),
+        Form(
+            "live",
+            "Live tag",
+            ("live",),
+            LiveCommand,
+            ("mode", "seconds", "arenas", "layout", "seed"),
+            frozenset({*OF_A_RESUME, "output"}),
+        ),
+        Form(
+            "spacetime",
+            "VR navigation",
+            ("train", "spacetime"),
+            TrainSpacetimeCommand,
+            ("preset", "timesteps", "seed"),
+            frozenset({*OF_A_RESUME, "port", "launch"}),
+            given={"output": "spacetime", "preset": "quick_test"},
+        ),
+        Form(
+            "scene",
+            "VR scenes",
+            ("train", "scene"),
+            TrainSceneCommand,
+            ("preset", "timesteps", "num_envs", "experiment_name", "seed"),
+            frozenset({"port", "api"}),
+            underscores=True,
+        ),
+    )

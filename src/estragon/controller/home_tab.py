@@ -135,7 +135,6 @@ class HomeTab:
             project = self._page.project
             if project is None:
                 ui.label("Choose a project first.")
-                self._facts = ui.label()
                 return
             scene = ui.input("Scene (optional)", placeholder="the game's main scene")
             scene.classes("w-full").props("stack-label")

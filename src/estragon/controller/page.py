@@ -87,7 +87,7 @@ class Page:
                 with ui.tab_panel(name).classes("p-0") as panel:
                     panel.props(f"data-tab={name}")
         self._bar.on_value_change(lambda change: self.show(change.value))
-        self._keyboard = ui.keyboard(on_key=self._on_key)
+        self._keyboard = ui.keyboard(on_key=self._on_key, ignore=["input", "textarea"])
         self._help = self._build_help()
         self.show(shown)
         ui.timer(TICK_SEC, self._refresh)
@@ -133,7 +133,7 @@ class Page:
             self._problem.text = self.state.problem
             self._problem.set_visibility(bool(self.state.problem))
             await self._tabs[self._bar.value].refresh()
-        except UserError as error:
+        except (UserError, OSError) as error:
             self._problem.text = str(error)
             self._problem.set_visibility(True)
         finally:

@@ -1,21 +1,24 @@
 """What all open pages share: the projects' sessions, the metrics read so far, the forms."""
 
+import functools
 import json
 import subprocess
 import sys
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estragon import __version__
-from estragon.controller.forms import Form
 from estragon.controller.project import Project, Workspace
 from estragon.controller.runs import Run, list_runs
 from estragon.controller.series import MetricsFile
 from estragon.controller.sessions import Sessions
 from estragon.support.errors import UserError
 from estragon.support.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from estragon.controller.forms import Form
 
 OPEN_FILES = 32
 ALGORITHMS_TIMEOUT_SEC = 60.0
@@ -35,14 +38,19 @@ print(json.dumps(known, default=str))
 class State:
     """The controller without its page."""
 
-    def __init__(self, workspace: Workspace, forms: Sequence[Form]) -> None:
+    def __init__(self, workspace: Workspace, make_forms: Callable[[], "Iterable[Form]"]) -> None:
         self.workspace = workspace
-        self.forms = {form.key: form for form in forms}
+        self._make_forms = make_forms
         self.problem = ""
         """Why the queue does not go on, for people."""
         self._sessions: dict[Path, Sessions] = {}
         self._files: OrderedDict[Path, MetricsFile] = OrderedDict()
         self._hyperparameters: dict[str, dict[str, Any]] | None = None
+
+    @functools.cached_property
+    def forms(self) -> "dict[str, Form]":
+        """The trainers by key."""
+        return {form.key: form for form in self._make_forms()}
 
     def sessions(self, project: Project) -> Sessions:
         """The sessions of a project; the same object for all pages."""

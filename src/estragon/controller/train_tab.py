@@ -207,9 +207,13 @@ class TrainTab:
             if self._shown is None and everything:
                 self._follow(project, everything[0])
                 return
-            runs = {run.about.get("pid"): run for run in self._page.state.runs(project)}
+            runs = self._page.state.runs(project)
+            by_pid = {each.about.get("pid"): each for each in runs}
+            by_id = {each.id: each for each in runs}
             for session in everything[:SHOWN_SESSIONS]:
-                self._build_session(project, session, runs.get(sessions.pid(session)))
+                named = [by_id[word] for word in session.words if word in by_id]
+                found = named[0] if named else by_pid.get(sessions.pid(session))
+                self._build_session(project, session, found)
 
     def _build_session(self, project: Project, session: Session, run: Run | None) -> None:
         sessions = self._page.state.sessions(project)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import importlib.util
 import os
 import socket
 import sys
@@ -70,12 +71,13 @@ class UiCommand:
             from estragon.controller.state import State
             from estragon.controller.train_tab import TrainTab
 
+            can_shrink = importlib.util.find_spec("estragon.commands.distill") is not None
             tabs: Tabs = {
                 "Home": ("home", HomeTab),
                 "Train": ("play_circle", TrainTab),
                 "Metrics": ("show_chart", MetricsTab),
                 "Matches": ("sports_kabaddi", MatchesTab),
-                "Export": ("ios_share", ExportTab),
+                "Export": ("ios_share", partial(ExportTab, can_shrink=can_shrink)),
             }
             on_start = partial(self._open, workspace.folder / "open.html")
             serve(State(workspace, make_forms), tabs, port, partial(Guard, token=token), on_start)

@@ -10,6 +10,7 @@ from estragon.controller.project import Project
 from estragon.controller.runs import TAG_BACKENDS, Run
 from estragon.controller.sessions import Session, read_log
 from estragon.support.errors import UserError
+from estragon.tag.policy_files import TRAINED
 
 SETTINGS = "export_config.json"
 OPSETS = list(range(9, 18))
@@ -18,10 +19,10 @@ SKIPPED = {".godot", "addons", "node_modules"}
 
 
 class ExportTab:
-    """Runs to files for games."""
+    """Runs to files for games; `can_shrink`: there are commands that make them smaller."""
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    def __init__(self, page: Page, *, can_shrink: bool) -> None:
+        self._page, self._can_shrink = page, can_shrink
         self._runs: list[Run] = []
         self._files: list[Path] = []
         self._session: Session | None = None
@@ -47,9 +48,15 @@ class ExportTab:
                     OPSETS, value=opset if opset in OPSETS else 13, label="ONNX operator set"
                 )
                 self._verify = ui.switch("check that the file acts like the model", value=True)
-                for each in (self._run, self._model, self._output, self._opset):
+                self._quantize = ui.switch("quantize to int8, too", value=False)
+                self._student = ui.input("Hidden layers of a distilled network", value="32x32")
+                for each in (self._run, self._model, self._output, self._opset, self._student):
                     each.classes("w-full").props("dense")
-                ui.button("Export", on_click=self._export).props("unelevated")
+                with ui.row():
+                    ui.button("Export", on_click=self._export).props("unelevated")
+                    distill = ui.button("Distill", on_click=self._distill).props("flat")
+                for each in (self._quantize, self._student, distill):
+                    each.set_visibility(self._can_shrink)
                 self._status = ui.label().props("data-export-status")
                 self._log = ui.log(max_lines=100).classes("w-full h-40 log")
             with ui.column().classes("grow basis-80"), card("ONNX files of this project"):
@@ -109,9 +116,25 @@ class ExportTab:
             words = export_words(
                 chosen, model, project, output, self._opset.value, verify=bool(self._verify.value)
             )
-            self._log.clear()
-            self._offset = None
-            self._session = self._page.state.sessions(project).add("export", words)
+            words += ["--quantize=int8"] if self._quantize.value else []
+            self._follow(project, "export", words)
+
+    def _distill(self) -> None:
+        if (project := self._page.project) is None:
+            return
+        with problems_shown():
+            chosen, output = self._chosen(), (self._output.value or "").strip()
+            project.confine(output)
+            teachers = [_relative(project.confine(self._model.value or ""), project)]
+            if chosen.backend in TAG_BACKENDS:
+                teachers = [path.as_posix() for path in TRAINED.values()]
+            words = ["distill", *teachers, f"--student={self._student.value}", f"--out={output}"]
+            self._follow(project, "distill", words)
+
+    def _follow(self, project: Project, name: str, words: list[str]) -> None:
+        self._log.clear()
+        self._offset = None
+        self._session = self._page.state.sessions(project).add(name, words)
 
     def _list_files(self, project: Project) -> None:
         self._list.clear()
@@ -132,10 +155,7 @@ class ExportTab:
     def _compare(self, name: str) -> None:
         if (project := self._page.project) is not None:
             with problems_shown():
-                self._log.clear()
-                self._offset = None
-                words = ["onnx", "compare", name]
-                self._session = self._page.state.sessions(project).add("compare", words)
+                self._follow(project, "compare", ["onnx", "compare", name])
 
 
 def export_words(

@@ -16,6 +16,7 @@ from estragon.controller.series import MetricsFile, Points, smooth, thin
 SETTINGS = "metrics_settings.json"
 PREFERRED = ("episode_reward_mean", "seeker_win_rate", "reward_mean")
 ROWS = 20
+LINES = {"lineStyle": {"color": "rgba(128, 128, 128, 0.25)"}}
 MOST_RUNS = 8
 COLUMNS = {
     "training_iteration": "iteration",
@@ -44,6 +45,8 @@ class MetricsTab:
     def __init__(self, page: Page) -> None:
         self._page = page
         self._runs: list[Run] = []
+        self._known: set[str] = set()
+        """Runs that were seen before; one that begins is drawn, too."""
         self._drawn: Any = None
 
     def build(self) -> None:
@@ -94,7 +97,9 @@ class MetricsTab:
         titles = {each.id: f"{each.title} · {each.status}" for each in self._runs}
         if titles != self._chosen.options:
             kept = [each for each in self._chosen.value if each in titles]
-            self._chosen.set_options(titles, value=kept or [self._runs[0].id])
+            new = [each for each in titles if self._chosen.options and each not in self._known]
+            self._chosen.set_options(titles, value=[*new, *kept] or [self._runs[0].id])
+            self._known = set(titles)
         await self._draw(project)
 
     def key(self, name: str) -> None:
@@ -222,8 +227,8 @@ def _options() -> dict[str, Any]:
         "legend": {"type": "scroll", "top": 0, "right": 140, "textStyle": {"color": "#888"}},
         "toolbox": {"feature": {"dataZoom": {}, "restore": {}, "saveAsImage": {"title": "PNG"}}},
         "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28,
-                  "axisLine": {"onZero": False}},
-        "yAxis": {"type": "value", "name": "", "scale": True},
+                  "axisLine": {"onZero": False}, "splitLine": LINES},
+        "yAxis": {"type": "value", "name": "", "scale": True, "splitLine": LINES},
         "series": [],
     }  # fmt: skip
 

@@ -27,7 +27,7 @@ STYLE = """
 .q-card { box-shadow: none; border: 1px solid rgba(128, 128, 128, 0.3); }
 .q-btn { text-transform: none; }
 .nicegui-log.log * { white-space: pre-wrap; overflow-wrap: anywhere; }
-.body--dark .text-primary { color: #7cc7a1 !important; }
+.body--dark .nicegui-content { --q-primary: #45a079; }
 .log { font: 12px/1.5 monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
 """
 
@@ -102,8 +102,11 @@ class Page:
             with panel:
                 self._tabs[name].build()
         self._bar.value = name
-        with problems_shown():
-            self.state.workspace.remember(tab=name)
+        with self._panels:
+            ui.timer(0.0, self._refresh, once=True)
+        if self.state.workspace.settings().get("tab") != name:
+            with problems_shown():
+                self.state.workspace.remember(tab=name)
 
     def is_shown(self, tab: Tab) -> bool:
         """Whether a tab is the one that is shown."""

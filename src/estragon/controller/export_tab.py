@@ -55,8 +55,8 @@ class ExportTab:
                 with ui.row():
                     ui.button("Export", on_click=self._export).props("unelevated")
                     distill = ui.button("Distill", on_click=self._distill).props("flat")
-                for each in (self._quantize, self._student, distill):
-                    each.set_visibility(self._can_shrink)
+                for shrinking in (self._quantize, self._student, distill):
+                    shrinking.set_visibility(self._can_shrink)
                 self._status = ui.label().props("data-export-status")
                 self._log = ui.log(max_lines=100).classes("w-full h-40 log")
             with ui.column().classes("grow basis-80"), card("ONNX files of this project"):

@@ -11,6 +11,7 @@ from typing import Any
 from nicegui import app, ui
 
 from estragon.controller.arena_scene import ArenaScene
+from estragon.controller.metrics_tab import LINES
 from estragon.controller.page import Page, card, empty_state, problems_shown
 from estragon.controller.project import Project
 from estragon.controller.runs import TAG_BACKENDS, Run
@@ -253,10 +254,10 @@ def _elo(found: CrossPlay) -> dict[str, Any]:
         "animation": False,
         "color": ["#d1495b", "#2e86ab"],
         "textStyle": {"color": "#888"},
-        "legend": {"textStyle": {"color": "#888"}},
+        "legend": {"top": 0, "textStyle": {"color": "#888"}},
         "tooltip": {"trigger": "axis", "renderMode": "richText"},
         "grid": {"left": 50, "right": 10, "top": 30, "bottom": 30},
         "xAxis": {"type": "category", "data": names},
-        "yAxis": {"type": "value", "name": "Elo", "scale": True},
+        "yAxis": {"type": "value", "name": "Elo", "scale": True, "splitLine": LINES},
         "series": [{"name": role, "type": "line", "data": data} for role, data in lines.items()],
     }

@@ -37,6 +37,7 @@ RUN_ELSEWHERE = {
     "make bench": "tests/judge/test_bench.py",
     "make prove": "the long runs",
     "estragon play": "tests/commands/test_play.py",
+    "estragon ui": "tests/controller/test_page.py",
     "AI_TRAIN_DURATION=60 bash scripts/train.sh self-play": "tests/live/test_live.py",
 }
 LONG_PAGES = ("rllib.md", "scenes.md", "training.md", "vr_navigation.md")

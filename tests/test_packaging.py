@@ -65,13 +65,14 @@ def test_core_is_light() -> None:
 
 
 def test_extras() -> None:
-    assert set(EXTRAS) == {"train", "sb3", "tune", "rllib", "onnx", "dev", "all"}
+    assert set(EXTRAS) == {"train", "sb3", "tune", "rllib", "onnx", "ui", "dev", "all"}
     assert {"torch", "numba", "gymnasium", "pettingzoo"} <= names("train")
     assert {"tensorboard", "matplotlib", "imageio-ffmpeg"} <= names("train")
     assert {"stable-baselines3", "sb3-contrib"} | names("train") == names("sb3")
     assert {"optuna"} | names("sb3") == names("tune")
     assert {"ray"} | names("train") == names("rllib")
     assert names("onnx") == {"onnx", "onnxruntime", "onnxscript"}
+    assert names("ui") == {"nicegui"}
     assert {"pytest", "hypothesis", "ruff", "mypy", "gdtoolkit", "build"} <= names("dev")
     assert names("all") == set().union(*(names(extra) for extra in EXTRAS if extra != "all"))
 

@@ -82,6 +82,7 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("plot",): Verb("draw the charts of a training run"),
     ("collect-debug",): Verb("bundle logs and metrics for a bug report"),
     ("migrate-user-data",): Verb("copy old Godot user data into data/"),
+    ("ui",): Verb("open the controller: a page over projects, runs and matches", "ui"),
     ("demo",): Verb("print sample output of a training run"),
     ("bench",): Verb("measure speed on this machine"),
 }

@@ -1,9 +1,10 @@
 @tool
 extends EditorPlugin
-## The addon in the editor: its nodes are there without it; it imports ONNX models, and offers
-## templates for controllers.
+## The addon in the editor: its nodes are there without it; it imports ONNX models, offers
+## templates for controllers, and starts the training from Project → Tools.
 
 const ONNX_IMPORTER: Script = preload("onnx/format/onnx_import_plugin.gd")
+const TRAIN_MENU: Script = preload("train_menu.gd")
 const TEMPLATES: String = "res://addons/godot_rl_agents/script_templates"
 const SEARCH_PATH: String = "editor/script/templates_search_path"
 
@@ -12,11 +13,13 @@ var _onnx_importer: EditorImportPlugin = ONNX_IMPORTER.new()
 
 func _enter_tree() -> void:
 	add_import_plugin(_onnx_importer)
+	add_tool_menu_item(TRAIN_MENU.TITLE, TRAIN_MENU.open)
 	print("[Godot RL Agents] Plugin loaded")
 
 
 func _exit_tree() -> void:
 	remove_import_plugin(_onnx_importer)
+	remove_tool_menu_item(TRAIN_MENU.TITLE)
 
 
 ## Put the templates where "New script" looks for them; what is there already stays.

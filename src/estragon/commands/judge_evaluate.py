@@ -84,7 +84,7 @@ class JudgeEvaluateCommand:
 
     def _tag(self, report: Any) -> Any:
         from estragon.judge.evaluate import evaluate_tag
-        from estragon.tag.matches import DEFAULT_BOTS
+        from estragon.tag.policy_files import DEFAULT_BOTS
 
         other = "hider" if self.role == "seeker" else "seeker"
         return evaluate_tag(

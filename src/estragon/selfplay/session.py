@@ -1,5 +1,6 @@
 """One training run from its first update to its last, with everything it leaves on disk."""
 
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -249,6 +250,7 @@ class Session:
             self.folder.metadata,
             {
                 "run_id": self.folder.run_id,
+                "pid": os.getpid(),
                 "approach": self.folder.path.parent.name,
                 "rules": self.task.rules.rules,
                 "rewards": self.task.rules.rewards,

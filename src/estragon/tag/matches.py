@@ -14,19 +14,13 @@ from estragon.tag.arenas import Arenas, Results
 from estragon.tag.bots import Bot
 from estragon.tag.godot_arenas import GodotArenas
 from estragon.tag.layout import Layout, load_layouts
-from estragon.tag.policy_files import load_policy
+from estragon.tag.policy_files import DEFAULT_BOTS, TRAINED, load_policy
 from estragon.tag.rules import GOING_ON, OBS, Role, Rules
 
 BATCH = 1024
 """Matches the embedded engine plays side by side."""
 GODOT_ARENAS = 32
 """Matches played side by side in one Godot process."""
-TRAINED = {
-    "seeker": Path("trainer", "policy_seeker.npz"),
-    "hider": Path("trainer", "policy_hider.npz"),
-}
-"""Policies that play where no player is named and these files exist; else the bots below."""
-DEFAULT_BOTS = {"seeker": "bot:chaser", "hider": "bot:evader"}
 Z95 = 1.959963984540054
 
 EngineName = Literal["embedded", "godot"]

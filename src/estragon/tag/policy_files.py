@@ -19,6 +19,12 @@ from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.rules import Role, Rules
 
 LARGEST_FILE = 64 * 2**20
+TRAINED = {
+    "seeker": Path("trainer", "policy_seeker.npz"),
+    "hider": Path("trainer", "policy_hider.npz"),
+}
+"""Policies that play where no player is named and these files exist; else the bots below."""
+DEFAULT_BOTS = {"seeker": "bot:chaser", "hider": "bot:evader"}
 
 
 class Header(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import os
 import re
 import sys
 import time
@@ -88,7 +89,7 @@ class RunRecord:
         """Write the record of a run that starts."""
         self.path = path
         self.metrics_path = path.with_suffix(".metrics.jsonl")
-        self._about = {"name": name, "status": "running", "started": utc_now()}
+        self._about = {"name": name, "status": "running", "started": utc_now(), "pid": os.getpid()}
         self._about |= {"metrics": self.metrics_path.name, **about}
         write_json(path, self._about)
 

@@ -20,7 +20,7 @@ Source = Literal["metrics", "strength", "elo", "final"]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 VARIES = (
-    *("run_id", "seed", "started"),
+    *("run_id", "pid", "seed", "started"),
     *("estragon", "python", "torch", "numpy", "machine", "device", "workers", "torch_threads"),
 )
 """Of a run's metadata, what may differ between repeats."""

@@ -1,0 +1,254 @@
+"""Metrics: live charts of any number of any runs, and the latest rows as a table."""
+
+import asyncio
+import csv
+import io
+import time
+from typing import Any
+
+from nicegui import ui
+
+from estragon.controller.page import Page, empty_state, problems_shown
+from estragon.controller.project import Project
+from estragon.controller.runs import Run
+from estragon.controller.series import MetricsFile, Points, smooth, thin
+
+SETTINGS = "metrics_settings.json"
+PREFERRED = ("episode_reward_mean", "seeker_win_rate", "reward_mean")
+ROWS = 20
+LINES = {"lineStyle": {"color": "rgba(128, 128, 128, 0.25)"}}
+MOST_RUNS = 8
+COLUMNS = {
+    "training_iteration": "iteration",
+    "timesteps_total": "steps",
+    "episodes_total": "episodes",
+    "episode_reward_mean": "reward",
+    "episode_reward_min": "least",
+    "episode_reward_max": "most",
+    "episode_len_mean": "length",
+    "env_throughput": "steps/s",
+}
+CSV_COLUMNS = {
+    "episode": "episode",
+    "agent_steps": "steps",
+    "winner": "winner",
+    "terminal_reason": "end",
+    "seeker_reward_sum": "seeker's reward",
+    "hider_reward_sum": "hider's reward",
+    "duration_sec": "seconds",
+}
+
+
+class MetricsTab:
+    """Charts of the runs."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._runs: list[Run] = []
+        self._known: set[str] = set()
+        """Runs that were seen before; one that begins is drawn, too."""
+        self._drawn: Any = None
+
+    def build(self) -> None:
+        """Create its elements."""
+        project = self._page.project
+        if project is None:
+            empty_state("No project", "Create or open one in Home.")
+            return
+        settings: dict[str, Any] = {}
+        with problems_shown():
+            settings = project.read_settings(SETTINGS)
+        self._empty = ui.column().classes("w-full")
+        with self._empty:
+            empty_state("No runs yet", "Start one in Train; its curve grows here while it trains.")
+        with ui.column().classes("w-full gap-2") as self._content:
+            with ui.row().classes("w-full items-center"):
+                self._chosen = ui.select({}, multiple=True, label="Runs", value=[])
+                self._chosen.props("use-chips dense").classes("grow basis-64")
+                self._metric = ui.select([], label="Metric", with_input=True)
+                self._metric.props("dense").classes("grow basis-64")
+            with ui.row().classes("w-full items-center"):
+                ui.label("Smoothing").classes("text-sm")
+                share = settings.get("smoothing", 0.0)
+                share = share if isinstance(share, int | float) else 0.0
+                self._smoothing = ui.slider(min=0.0, max=0.2, step=0.005, value=share)
+                self._smoothing.classes("w-40")
+                self._log = ui.switch("log scale", value=bool(settings.get("log", False)))
+                ui.space()
+                ui.button("CSV", icon="download", on_click=self._download).props("flat dense")
+            self._chart = ui.echart(_options()).classes("w-full h-96")
+            self._took = ui.label().classes("text-xs opacity-70").props("data-took")
+            self._table = ui.table(columns=[], rows=[]).classes("w-full").props("dense flat")
+        self._content.set_visibility(False)
+        self._wanted = settings.get("metric")
+        for each in (self._chosen, self._metric, self._smoothing, self._log):
+            each.on_value_change(self._changed)
+
+    async def refresh(self) -> None:
+        """Draw again what has grown."""
+        if (project := self._page.project) is None or not hasattr(self, "_chosen"):
+            return
+        self._runs = await asyncio.to_thread(self._page.state.runs, project)
+        self._runs = [each for each in self._runs if each.metrics.exists()]
+        self._empty.set_visibility(not self._runs)
+        self._content.set_visibility(bool(self._runs))
+        if not self._runs:
+            return
+        titles = {each.id: f"{each.title} · {each.status}" for each in self._runs}
+        if titles != self._chosen.options:
+            kept = [each for each in self._chosen.value if each in titles]
+            new = [each for each in titles if self._chosen.options and each not in self._known]
+            self._chosen.set_options(titles, value=[*new, *kept] or [self._runs[0].id])
+            self._known = set(titles)
+        await self._draw(project)
+
+    def key(self, name: str) -> None:
+        """None of its own."""
+
+    def _selected(self) -> list[Run]:
+        return [each for each in self._runs if each.id in self._chosen.value][:MOST_RUNS]
+
+    async def _changed(self) -> None:
+        project = self._page.project
+        if project is None:
+            return
+        with problems_shown():
+            project.write_settings(
+                SETTINGS,
+                {
+                    "metric": self._metric.value,
+                    "smoothing": self._smoothing.value,
+                    "log": self._log.value,
+                },
+            )
+            await self._draw(project)
+
+    async def _draw(self, project: Project) -> None:
+        runs = self._selected()
+        if not runs:
+            return
+        state = (
+            [(each.id, each.metrics.stat().st_size) for each in runs if each.metrics.exists()],
+            self._metric.value,
+            self._smoothing.value,
+            self._log.value,
+        )
+        if state == self._drawn:
+            return
+        begun = time.monotonic()
+        files = [self._page.state.metrics(each) for each in runs]
+        names = await asyncio.to_thread(
+            lambda: list(dict.fromkeys(n for f in files for n in f.names()))
+        )
+        if names != self._metric.options:
+            value = self._metric.value or self._wanted
+            if value not in names:
+                value = next((each for each in PREFERRED if each in names), None)
+                value = value or (names[0] if names else None)
+            self._metric.set_options(names, value=value)
+        if self._metric.value is None:
+            return
+        lines = await asyncio.to_thread(
+            _read, files, self._metric.value, float(self._smoothing.value)
+        )
+        lessons = await asyncio.to_thread(files[0].lessons) if len(files) == 1 else []
+        self._chart.options.clear()
+        self._chart.options.update(_options())
+        self._chart.options["yAxis"]["type"] = "log" if self._log.value else "value"
+        self._chart.options["yAxis"]["name"] = self._metric.value
+        self._chart.options["series"] = [
+            _series(each.title, points, lessons, log=bool(self._log.value))
+            for each, points in zip(runs, lines, strict=True)
+        ]
+        self._chart.update()
+        await self._fill_table(files[0])
+        self._drawn = (*state[:1], self._metric.value, *state[2:])
+        took = time.monotonic() - begun
+        drawn = sum(len(points.x) for points in lines)
+        self._took.text = f"{drawn:,} points drawn, read in {took:.2f} s"
+
+    async def _fill_table(self, file: MetricsFile) -> None:
+        rows = await asyncio.to_thread(file.last_rows, ROWS)
+        known = COLUMNS if rows and "timesteps_total" in rows[0] else CSV_COLUMNS
+        there = [name for name in known if rows and name in rows[0]]
+        self._table.columns = [
+            {"name": name, "label": known[name], "field": name, "align": "right"} for name in there
+        ]
+        self._table.rows = [
+            {name: _cell(row.get(name)) for name in there} | {"id": number}
+            for number, row in enumerate(rows)
+        ]
+
+    async def _download(self) -> None:
+        """All rows of the chosen metric, as they are."""
+        stream = io.StringIO()
+        table = csv.writer(stream)
+        table.writerow(["run", "steps", self._metric.value])
+        with problems_shown():
+            for each in self._selected():
+                file = self._page.state.metrics(each)
+                points = await asyncio.to_thread(file.points, self._metric.value)
+                table.writerows(
+                    (_plain_cell(each.title), x, y) for x, y in zip(*points, strict=True)
+                )
+            ui.download.content(stream.getvalue(), f"{self._metric.value.replace('/', '_')}.csv")
+
+
+def _read(files: list[MetricsFile], name: str, share: float) -> list[Points]:
+    return [thin(smooth(file.points(name), share)) for file in files]
+
+
+def _series(
+    title: str, points: Points, lessons: list[tuple[float, str]], *, log: bool
+) -> dict[str, Any]:
+    pairs = [
+        [float(x), float(y)] for x, y in zip(*points, strict=True) if not log or float(y) > 0.0
+    ]
+    series: dict[str, Any] = {
+        "name": title,
+        "type": "line",
+        "data": pairs,
+        "showSymbol": len(pairs) < 30,
+        "animation": False,
+    }
+    if lessons:
+        marks = [{"xAxis": x, "label": {"formatter": _label(name)}} for x, name in lessons]
+        series["markLine"] = {"symbol": "none", "data": marks, "lineStyle": {"type": "dashed"}}
+    return series
+
+
+def _options() -> dict[str, Any]:
+    return {
+        "animation": False,
+        "textStyle": {"color": "#888"},
+        "grid": {"left": 60, "right": 24, "top": 40, "bottom": 48},
+        # Drawn on the canvas: what a run calls itself is never markup.
+        "tooltip": {"trigger": "axis", "renderMode": "richText"},
+        "legend": {"type": "scroll", "top": 0, "right": 140, "textStyle": {"color": "#888"}},
+        "toolbox": {"feature": {"dataZoom": {}, "restore": {}, "saveAsImage": {"title": "PNG"}}},
+        "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28,
+                  "axisLine": {"onZero": False}, "splitLine": LINES},
+        "yAxis": {"type": "value", "name": "", "scale": True, "splitLine": LINES},
+        "series": [],
+    }  # fmt: skip
+
+
+def _label(name: str) -> str:
+    """A label of a chart; braces would be a template."""
+    return name.replace("{", "(").replace("}", ")")[:40]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return str(value)[:60]
+    if isinstance(value, int | float):
+        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
+    return "–"
+
+
+def _plain_cell(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{text}" if text[:1] in "=+-@" else text

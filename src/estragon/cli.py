@@ -43,9 +43,9 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "train the agents of any Godot game with Ray RLlib", "rllib", underscores=True
     ),
     ("tune",): Verb("search the hyper-parameters of a game with Optuna", "tune", underscores=True),
-    ("convert", "sb3"): Verb("convert a Stable-Baselines3 model to ONNX", "sb3,onnx"),
-    ("convert", "rllib"): Verb("convert the policies of an RLlib checkpoint to ONNX", "rllib,onnx"),
     ("export", "tag"): Verb("export trained tag policies as verified .onnx files", "onnx"),
+    ("export", "sb3"): Verb("export a Stable-Baselines3 model as a verified .onnx file", "sb3,onnx"),
+    ("export", "rllib"): Verb("export an RLlib checkpoint as verified .onnx files", "rllib,onnx"),
     ("play",): Verb("play against a trained agent"),
     ("live",): Verb("train live: Godot plays, Python learns"),
     ("serve",): Verb("serve policies to games over a WebSocket"),
@@ -85,6 +85,9 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("demo",): Verb("print sample output of a training run"),
     ("bench",): Verb("measure speed on this machine"),
 }
+
+ALIASES = {"convert": "export"}
+"""Older names of a group of verbs."""
 
 OVERVIEW = """\
 estragon {version}: train, watch, test and ship game-playing agents for Godot 4.
@@ -154,6 +157,7 @@ def _dispatch(words: list[str]) -> int:
     if words[0] in ("-V", "--version"):
         print(f"estragon {__version__}")
         return 0
+    words = [ALIASES.get(words[0], words[0]), *words[1:]]
     for length in (2, 1):
         name = tuple(words[:length])
         if name in VERBS:

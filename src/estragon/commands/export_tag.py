@@ -24,6 +24,9 @@ class ExportTagCommand:
     """Output directory."""
     rules_file: Annotated[Path | None, optional("FILE")] = None
     """The rules that the policy files were trained with, if not the game's own."""
+    verify: bool = True
+    """Compare the actions of each file and of its policy on thousands of observations, in
+    onnxruntime and in Godot, before writing it."""
 
     def run(self) -> None:
         """Export."""
@@ -45,7 +48,9 @@ class ExportTagCommand:
             task, stages = read_stages(run)
             rules, layouts = task.rules, task.layouts
             exports = tag_export.exports_of_run(run, task, stages, levels=self.levels)
-        for line in tag_export.write_exports(exports, self.out, rules, layouts):
+        for line in tag_export.write_exports(
+            exports, self.out, rules, layouts, verify=self.verify
+        ):
             print(line, flush=True)
         if self.levels:
             tag_export.write_levels(exports, self.out, rules)

@@ -10,6 +10,7 @@ import numpy as np
 
 from estragon.godot.channel import Lockstep
 from estragon.godot.process import GodotError
+from estragon.onnx.metadata import read_model
 from estragon.support import paths
 from estragon.support.errors import UserError
 
@@ -152,6 +153,42 @@ def _godot_port(entry: dict[str, Any]) -> Port:
     ]
     dtype = TYPES.get(int(entry["type"]), TYPES[1])  # an output need not state its type
     return Port(entry["name"], dtype, tuple(shape))
+
+
+def about_file(model: Path) -> dict[str, Any]:
+    """What a file is: inputs, outputs, operators, opset, size, and its metadata."""
+    _check_file(model)
+    found = read_model(model)
+    runtime = OnnxRuntime()
+    runtime.load(model)
+
+    def described(ports: list[Port]) -> dict[str, str]:
+        return {
+            port.name: f"{port.dtype} [{', '.join(str(size or '?') for size in port.shape)}]"
+            for port in ports
+        }
+
+    return {
+        "file": str(model),
+        "bytes": model.stat().st_size,
+        "opset": max(each.version for each in found.opset_import if each.domain in ("", "ai.onnx")),
+        "inputs": described(runtime.inputs),
+        "outputs": described(runtime.outputs),
+        "operators": sorted({node.op_type for node in found.graph.node}),
+        "metadata": {
+            entry.key: _parsed(entry.value) for entry in found.metadata_props
+        },
+    }
+
+
+def _parsed(text: str) -> Any:
+    """Spaces and versions are JSON; anything else is text."""
+    if not text.startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def run_once(model: Path, inputs: Path, engine: Literal["godot", "onnxruntime"]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _open_rllib(path: Path, settings: Sb3Settings, plan: Plan | None) -> Iterato
 
     be_quiet()
     source = Checkpoint.find(path)
-    policies = load_policies(source)
+    policies = load_policies(source, trust=settings.trust)
     mapping = policy_of if len(policies) > 1 else lambda *_, **__: next(iter(policies))
     game = settings.game_options() | {"seed": settings.seed, "parameters": plan}
     with contextlib.closing(GameEnv(game)) as env:

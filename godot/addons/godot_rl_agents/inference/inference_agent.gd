@@ -26,7 +26,9 @@ func _init(of: Node, id: int, game_seed: int) -> void:
 
 ## Be played by this model from now on. What does not fit, and then nothing changes, or "".
 func take(other: GodotRLModel) -> String:
-	var problem: String = agent.problem if agent.problem else other.misfit(agent.see())
+	var problem: String = agent.problem
+	problem = problem if problem else RLAddon.ModelAbout.misfit(other.metadata, agent.spaces)
+	problem = problem if problem else other.misfit(agent.see())
 	if problem:
 		return problem
 	var size: int = other.output_size()

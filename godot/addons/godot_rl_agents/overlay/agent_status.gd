@@ -14,6 +14,8 @@ var reward: float = 0.0
 var episode: String = NOTHING
 ## The value its policy predicts.
 var value: String = NOTHING
+## What the model's file says about itself.
+var about: String = NOTHING
 ## Inference time, and the number of agents in the batch.
 var thought: String = NOTHING
 
@@ -60,6 +62,8 @@ func _read_agent(agent: RLAddon.Agent) -> void:
 func _read_player(player: RLAddon.InferenceAgent, by_policy: RLAddon.Policy) -> void:
 	_read_agent(player.agent)
 	by = by_policy.name.get_file()
+	var told: String = RLAddon.ModelAbout.describe(player.model.metadata)
+	about = told if told else NOTHING
 	reward = player.reward
 	var expected: float = player.model.value_in(player.said)
 	value = NOTHING if is_nan(expected) else "%.3f" % expected

@@ -54,6 +54,7 @@ func _draw_status() -> void:
 	_line("agent", status.name)
 	_line("policy", status.policy)
 	_line("played by", status.by)
+	_line("model", status.about)
 	_line("episode", status.episode)
 	_line("reward", "%.3f" % status.reward)
 	_line("value", status.value)

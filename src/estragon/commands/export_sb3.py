@@ -1,4 +1,4 @@
-"""`estragon convert sb3`: a model's policy as an ONNX file for games."""
+"""`estragon export sb3`: a model's policy as an ONNX file for games."""
 
 import dataclasses
 from pathlib import Path
@@ -12,7 +12,7 @@ from estragon.trainers.sb3.settings import AlgorithmName
 
 
 @dataclasses.dataclass(frozen=True)
-class ConvertSb3Command:
+class ExportSb3Command:
     """Export the policy of a Stable-Baselines3 model as ONNX, and check that it acts the same."""
 
     model_path: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="MODEL_PATH")]]
@@ -29,19 +29,20 @@ class ConvertSb3Command:
     ir_version: int = 9
     """ONNX file format version."""
     verify: bool = True
-    """Compare the actions of the file and of the model before writing it."""
+    """Compare the actions of the file and of the model on 1,224 observations before writing it."""
     use_obs_array: bool = False
     """Use a single input `obs` with all observations concatenated, instead of one input for
     each."""
     trust: bool = False
-    """Load a model that Estragon did not write; loading it can run any code stored in it."""
+    """Unpickle a model that Estragon did not write, if it cannot be read without that; unpickling
+    can run any code stored in it."""
 
     def run(self) -> int:
         """Convert."""
         from estragon.trainers.sb3.export import export
         from estragon.trainers.sb3.model_file import ModelFile
 
-        source = ModelFile(self.model_path, self.algo, trust=self.trust)
+        source = ModelFile(self.model_path, self.algo, trust=self.trust, for_export=True)
         target = self.output or source.path.with_suffix(".onnx")
         target = target if target.suffix else target.with_suffix(".onnx")
         ensure_writable(target)

@@ -1,4 +1,4 @@
-"""`estragon convert rllib`: the policies of a checkpoint as ONNX files for games."""
+"""`estragon export rllib`: the policies of a checkpoint as ONNX files for games."""
 
 import dataclasses
 from pathlib import Path
@@ -11,7 +11,7 @@ from estragon.support.options import optional
 
 
 @dataclasses.dataclass(frozen=True)
-class ConvertRllibCommand:
+class ExportRllibCommand:
     """Export the policies of an RLlib checkpoint as ONNX, and check that they act the same."""
 
     checkpoint_path: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="CHECKPOINT_PATH")]]
@@ -28,6 +28,10 @@ class ConvertRllibCommand:
     """ONNX operator set, 9 to 17."""
     ir_version: int = 9
     """ONNX file format version."""
+    verify: bool = True
+    """Compare the actions of the file and of the policy on 1,224 observations before writing it."""
+    trust: bool = False
+    """Load a checkpoint that plain RLlib wrote; loading it can run any code stored in it."""
 
     def run(self) -> int:
         """Convert."""
@@ -43,6 +47,8 @@ class ConvertRllibCommand:
             number=self.checkpoint_number,
             opset=self.opset,
             ir_version=self.ir_version,
+            verify=self.verify,
+            trust=self.trust,
         ):
-            print(f"{path}: acts as the policy does")
+            print(f"{path}: {'acts like' if self.verify else 'not compared with'} the policy")
         return 0

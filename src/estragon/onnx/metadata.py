@@ -149,6 +149,61 @@ def misfit(metadata: Mapping[str, str], observations: Ports, actions: Layout) ->
     return ""
 
 
+def check_models(
+    models: Sequence[Path], spaces: Sequence[Mapping[str, Any]]
+) -> list[dict[str, str]]:
+    """What files are, and which policies of a game they fit; for the report of a probe.
+
+    Args:
+        models: the files.
+        spaces: `policy`, `observation_space` and `action_space` of each, as `probe` reports them.
+    """
+    found = []
+    for path in models:
+        model = read_model(path)
+        metadata = {entry.key: entry.value for entry in model.metadata_props}
+        if "observation_space" not in metadata:
+            metadata["observation_space"] = json.dumps(_ports_of(model))
+        problems = {
+            each["policy"]: misfit(
+                metadata,
+                {
+                    seen["key"]: {
+                        "space": "discrete" if seen["space"] == "discrete" else "box",
+                        "size": seen["size"] if isinstance(seen["size"], list) else [seen["size"]],
+                    }
+                    for seen in each["observation_space"]
+                },
+                each["action_space"],
+            )
+            for each in spaces
+        }
+        fits = [policy for policy, problem in problems.items() if not problem]
+        found.append(
+            {
+                "file": str(path),
+                "about": describe(metadata),
+                "fits": ", ".join(fits),
+                "problem": "" if fits else next(iter(problems.values()), "no policy to compare"),
+            }
+        )
+    return found
+
+
+def _ports_of(model: Any) -> Ports:
+    """What a file without metadata sees, as far as its inputs tell."""
+    constants = {each.name for each in model.graph.initializer}
+    found: Ports = {}
+    for port in model.graph.input:
+        if port.name in constants or port.name == "seq_lens" or port.name.startswith("state_in"):
+            continue
+        sizes = [size.dim_value for size in port.type.tensor_type.shape.dim[1:]]
+        if not all(sizes):
+            return {}
+        found[port.name] = {"space": "box", "size": sizes}
+    return found
+
+
 def _sees_alike(model: Mapping[str, Any], game: Ports) -> bool:
     """One input takes all observations of a game, one after another."""
     if len(model) == 1:

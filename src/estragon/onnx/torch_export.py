@@ -52,7 +52,7 @@ def export_policy(
             output_names=[OUTPUT, STATE_OUT],
             dynamic_axes={name: {0: "batch"} for name in [*names, OUTPUT, STATE_OUT]},
         )
-    model = onnx.load_from_string(stream.getvalue())
+    model = _without_idle_casts(onnx.load_from_string(stream.getvalue()))
     for name in unused_inputs:
         port = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["batch"])
         model.graph.input.append(port)
@@ -60,6 +60,29 @@ def export_policy(
     model.producer_name = "estragon"
     onnx.checker.check_model(model)
     return with_metadata(model.SerializeToString(), about or {})
+
+
+def _without_idle_casts(model: Any) -> Any:
+    """Without the casts of float32 to float32 that `tensor.float()` leaves behind."""
+    import onnx
+
+    known = onnx.shape_inference.infer_shapes(model).graph
+    floats = {
+        each.name
+        for each in (*known.input, *known.value_info, *known.initializer)
+        if getattr(each, "data_type", None) == onnx.TensorProto.FLOAT
+        or (hasattr(each, "type") and each.type.tensor_type.elem_type == onnx.TensorProto.FLOAT)
+    }
+    outputs = {port.name for port in model.graph.output}
+    renamed: dict[str, str] = {}
+    for node in list(model.graph.node):
+        for index, name in enumerate(node.input):
+            node.input[index] = renamed.get(name, name)
+        if node.op_type == "Cast" and node.output[0] not in outputs and node.input[0] in floats:
+            if node.attribute[0].i == onnx.TensorProto.FLOAT:
+                renamed[node.output[0]] = node.input[0]
+                model.graph.node.remove(node)
+    return model
 
 
 def session_of(data: bytes) -> Any:

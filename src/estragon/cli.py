@@ -44,8 +44,11 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ),
     ("tune",): Verb("search the hyper-parameters of a game with Optuna", "tune", underscores=True),
     ("export", "tag"): Verb("export trained tag policies as verified .onnx files", "onnx"),
-    ("export", "sb3"): Verb("export a Stable-Baselines3 model as a verified .onnx file", "sb3,onnx"),
+    ("export", "sb3"): Verb(
+        "export a Stable-Baselines3 model as a verified .onnx file", "sb3,onnx"
+    ),
     ("export", "rllib"): Verb("export an RLlib checkpoint as verified .onnx files", "rllib,onnx"),
+    ("distill",): Verb("teach a small network to act like a trained policy", "sb3,onnx"),
     ("play",): Verb("play against a trained agent"),
     ("live",): Verb("train live: Godot plays, Python learns"),
     ("serve",): Verb("serve policies to games over a WebSocket"),

@@ -2,12 +2,12 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
 from estragon.support.files import ensure_writable
-from estragon.support.options import optional
+from estragon.support.options import check_span, optional
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +33,16 @@ class ExportRllibCommand:
     trust: bool = False
     """Load a checkpoint that plain RLlib wrote; loading it can run any code stored in it."""
 
+    quantize: Annotated[Literal["int8"] | None, optional("int8")] = None
+    """Also write <name>.int8.onnx, calibrated on what the policy sees in its game, and say what it
+    costs and saves."""
+    game: Annotated[str | None, optional("PATH")] = None
+    """The game for --quantize; by default that of the model's run."""
+    scene: Annotated[str | None, optional("SCENE")] = None
+    """The scene for --quantize."""
+    episodes: int = 100
+    """Episodes for the returns of --quantize."""
+
     def run(self) -> int:
         """Convert."""
         from estragon.trainers.rllib.onnx_export import export_checkpoint
@@ -40,6 +50,12 @@ class ExportRllibCommand:
 
         be_quiet()
         ensure_writable(self.output_dir / "policy.onnx")
+        settings = None
+        if self.quantize is not None:
+            check_span("--episodes", self.episodes, 1, 1_000_000)
+            from estragon.trainers.players import game_settings
+
+            settings = game_settings(str(self.checkpoint_path), self.game, scene=self.scene)
         for path in export_checkpoint(
             self.checkpoint_path,
             self.output_dir,
@@ -51,4 +67,8 @@ class ExportRllibCommand:
             trust=self.trust,
         ):
             print(f"{path}: {'acts like' if self.verify else 'not compared with'} the policy")
+            if settings is not None:
+                from estragon.trainers.smaller import quantize_in_game
+
+                print(quantize_in_game(path, settings, self.episodes).describe())
         return 0

@@ -72,7 +72,8 @@ def format_bench(found: dict[str, Any]) -> list[str]:
     for row in found["latency"]:
         batch = row["batch"]
         cells = [
-            f"{row[key]:9,.1f} {row[key] / batch:8,.1f}" for key in ("onnxruntime_usec", "godot_usec")
+            f"{row[key]:9,.1f} {row[key] / batch:8,.1f}"
+            for key in ("onnxruntime_usec", "godot_usec")
         ]
         lines.append(f"{batch:<6} {cells[0]:>20} {cells[1]:>20}")
     for engine, steps in (

@@ -81,9 +81,7 @@ class OnnxRuntime:
             least = min(least, (time.perf_counter() - start) / REPEATS)
         return 1e6 * least
 
-    def profile(
-        self, inputs: Mapping[str, np.ndarray], seconds: float
-    ) -> list[tuple[str, float]]:
+    def profile(self, inputs: Mapping[str, np.ndarray], seconds: float) -> list[tuple[str, float]]:
         """Every node of a run and its fewest microseconds, the slowest first."""
         options = self._options()
         options.enable_profiling = True
@@ -146,9 +144,7 @@ class GodotRuntime(Lockstep):
         """The fewest microseconds of a run, without the way to Godot."""
         return float(self._measure("time", inputs, seconds)["usec"])
 
-    def profile(
-        self, inputs: Mapping[str, np.ndarray], seconds: float
-    ) -> list[tuple[str, float]]:
+    def profile(self, inputs: Mapping[str, np.ndarray], seconds: float) -> list[tuple[str, float]]:
         """Every step of a run and its fewest microseconds, the slowest first."""
         said = self._measure("profile", inputs, seconds)
         steps = zip(said["steps"], map(float, said["usec"]), strict=True)
@@ -239,9 +235,7 @@ def about_file(model: Path) -> dict[str, Any]:
         "inputs": described(runtime.inputs),
         "outputs": described(runtime.outputs),
         "operators": sorted({node.op_type for node in found.graph.node}),
-        "metadata": {
-            entry.key: _parsed(entry.value) for entry in found.metadata_props
-        },
+        "metadata": {entry.key: _parsed(entry.value) for entry in found.metadata_props},
     }
 
 

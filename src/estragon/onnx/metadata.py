@@ -145,7 +145,9 @@ def misfit(metadata: Mapping[str, str], observations: Ports, actions: Layout) ->
         )
     done = _loaded(metadata, "action_space", list)
     if done and not _does_alike(done, actions):
-        return f"the model does {describe_actions(done)}, the game takes {describe_actions(actions)}"
+        return (
+            f"the model does {describe_actions(done)}, the game takes {describe_actions(actions)}"
+        )
     return ""
 
 

@@ -16,15 +16,23 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, he
 
 from estragon import __version__
 from estragon.onnx.compare import Engine, GodotRuntime, OnnxRuntime
-from estragon.onnx.metadata import about_policy
+from estragon.onnx.metadata import about_policy, read_model
+from estragon.onnx.quantize import INT8, cost, describe_cost, outputs_of, quantized
+from estragon.onnx.tag_strength import (
+    OnnxPlayer,
+    compare_strength,
+    describe_strength,
+    opponents_of,
+)
 from estragon.selfplay.checkpoint import StageRecord, TagRun
 from estragon.selfplay.config import Task
 from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable, write_json, write_whole
 from estragon.tag.frozen import CLIP, TURNED_FIELDS, FrozenPolicy
 from estragon.tag.layout import Layout
+from estragon.tag.matches import Player
 from estragon.tag.policy_files import load_policies, load_policy
-from estragon.tag.rules import ACTION_SIZE, AGENTS, ROLES, Rules
+from estragon.tag.rules import ACTION_SIZE, AGENTS, ROLES, Role, Rules
 
 LEVELS = {
     "untrained": "0%",
@@ -133,6 +141,81 @@ def write_exports(
                 f"wrote {target}: {len(model) / 1000:.0f} kB, within {worst:.1g} of the policy in "
                 f"onnxruntime and in Godot ({len(observations):,} observations)"
             )
+
+
+def quantize_exports(
+    exports: Sequence[PolicyExport], out: Path, rules: Rules, layouts: list[Layout], matches: int
+) -> Iterator[str]:
+    """Write `<name>.int8.onnx` beside each file that was written; yields what that costs."""
+    players: dict[Role, Player] = {
+        export.policy.role: OnnxPlayer(out / f"{export.name}.onnx") for export in exports
+    }
+    with GodotRuntime() as godot:
+        for export in exports:
+            source = out / f"{export.name}.onnx"
+            target = out / f"{export.name}.{INT8}.onnx"
+            seen = sample_observations(export.policy, rules, layouts)[: ARENAS * DECISIONS]
+            held_out = len(seen) // 2
+            state = np.zeros(1, np.float32)
+            feeds = [{"obs": row[None], "state_ins": state} for row in seen[:held_out]]
+            write_whole(target, quantized(source.read_bytes(), feeds))
+            rest = [{"obs": seen[held_out:], "state_ins": np.zeros(len(seen) - held_out, "f4")}]
+            apart = np.abs(outputs_of(source, rest) - outputs_of(target, rest)).max(axis=1)
+            role = export.policy.role
+            rates = compare_strength(
+                OnnxPlayer(source),
+                OnnxPlayer(target),
+                role,
+                opponents_of(role, players, rules),
+                rules=rules,
+                layouts=layouts,
+                matches=matches,
+            )
+            yield (
+                f"wrote {target}: {describe_cost(cost(source, target, (OnnxRuntime(), godot)))}; "
+                f"{np.mean(apart > TIE):.1%} of actions changed; "
+                f"{describe_strength(rates, matches)}"
+            )
+
+
+def load_exported(path: Path, rules: Rules) -> FrozenPolicy:
+    """The very policy that was exported to a file; UserError if that is no export of tag."""
+    model = read_model(path)
+    about = {entry.key: entry.value for entry in model.metadata_props}
+    numbers = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+    layers = sum(name.startswith("weight_") for name in numbers)
+    role = about.get("role")
+    if role not in ROLES or not {"mean", "scale", "moves", "weight_0"} <= set(numbers):
+        raise UserError(f"{path} is not a policy of tag, or it is quantized; export it again")
+    if about.get("observation_version") not in (None, str(rules.observation.version)):
+        raise UserError(f"{path} is of observation version {about['observation_version']}")
+    try:
+        return FrozenPolicy(
+            role,
+            rules,
+            mean=_put_back(numbers["mean"], rules),
+            scale=_put_back(numbers["scale"], rules),
+            moves=numbers["moves"],
+            weights=[
+                (
+                    _put_back(numbers["weight_0"], rules) if n == 0 else numbers[f"weight_{n}"],
+                    numbers[f"bias_{n}"],
+                )
+                for n in range(layers)
+            ],
+            name=path.name,
+            trained_steps=int(about.get("agent_steps", 0)),
+        )
+    except (IndexError, KeyError, ValueError) as error:
+        raise UserError(f"{path} is not a policy of this game: {error}") from error
+
+
+def _put_back(turned_first: np.ndarray, rules: Rules) -> np.ndarray:
+    """The rows of a graph's features in the order of an observation."""
+    x, z = _turned(rules)
+    rows = turned_first[-rules.observation.size :].copy()
+    rows[x + z] = turned_first[: len(x) + len(z)]
+    return rows
 
 
 def write_levels(exports: Sequence[PolicyExport], out: Path, rules: Rules) -> None:

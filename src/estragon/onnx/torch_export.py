@@ -78,10 +78,10 @@ def _without_idle_casts(model: Any) -> Any:
     for node in list(model.graph.node):
         for index, name in enumerate(node.input):
             node.input[index] = renamed.get(name, name)
-        if node.op_type == "Cast" and node.output[0] not in outputs and node.input[0] in floats:
-            if node.attribute[0].i == onnx.TensorProto.FLOAT:
-                renamed[node.output[0]] = node.input[0]
-                model.graph.node.remove(node)
+        is_cast = node.op_type == "Cast" and node.attribute[0].i == onnx.TensorProto.FLOAT
+        if is_cast and node.output[0] not in outputs and node.input[0] in floats:
+            renamed[node.output[0]] = node.input[0]
+            model.graph.node.remove(node)
     return model
 
 

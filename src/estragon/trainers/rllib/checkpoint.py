@@ -115,7 +115,6 @@ class Checkpoint:
         )
         return arrays
 
-
     def unpickle_modules(self, *, trust: bool) -> dict[str, tuple[Any, str, PolicySpaces]]:
         """Network, algorithm and spaces of each policy of a checkpoint that plain RLlib wrote."""
         if not trust:
@@ -129,9 +128,7 @@ class Checkpoint:
             with (self.path / CLASS_FILE).open("rb") as stream:
                 algo = pickle.load(stream)["class"].__name__.lower()  # noqa: S301 - trusted
             modules = MultiRLModule.from_checkpoint(str((self.path / MODULES).absolute()))
-            found = {
-                name: (module, algo, _spaces_of(module)) for name, module in modules.items()
-            }
+            found = {name: (module, algo, _spaces_of(module)) for name, module in modules.items()}
         except UserError:
             raise
         except Exception as error:
@@ -151,8 +148,7 @@ def _spaces_of(module: Any) -> PolicySpaces:
     layout = action_layout(does)
     names = [f"action_{n}" for n in range(len(layout))] if len(layout) > 1 else ["action"]
     actions = [
-        (name, each["action_type"], each["size"])
-        for name, each in zip(names, layout, strict=True)
+        (name, each["action_type"], each["size"]) for name, each in zip(names, layout, strict=True)
     ]
     row = spaces.Box(-np.inf, np.inf, sees.shape, np.float32)
     return PolicySpaces(to_plain(spaces.Dict({"obs": row})), to_plain(does), tuple(actions))

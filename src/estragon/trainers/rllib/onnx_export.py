@@ -76,9 +76,7 @@ def exported(
     """The content of a file, compared with the policy unless not to `verify`."""
     network = OnnxPolicy(policy).eval()
     shapes = [_input_shape(part) for part in policy.sees.spaces.values()]
-    layout = [
-        {"key": key, "action_type": kind, "size": size} for key, kind, size in policy.actions
-    ]
+    layout = [{"key": key, "action_type": kind, "size": size} for key, kind, size in policy.actions]
     data = export_policy(
         network,
         [*(torch.zeros(2, *shape) for shape in shapes), torch.zeros(network.state_shape(2))],
@@ -133,9 +131,7 @@ class OnnxPolicy(nn.Module):
             return torch.tanh(logits[:, : logits.shape[1] // 2]), state
         return logits if self.columns is None else logits[:, self.columns], state
 
-    def _encode(
-        self, row: torch.Tensor, state: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def _encode(self, row: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         if self.cell is None:
             encoded = self.encoder({Columns.OBS: row})[ENCODER_OUT]
             return encoded[ACTOR] if isinstance(encoded, dict) else encoded, state

@@ -46,12 +46,12 @@ PART = re.compile(
 )
 
 
-class NeedsUnpickling(ValueError):
+class PickledError(ValueError):
     """Its description is not enough to build it."""
 
 
 def load_foreign(data: bytes, attributes: Any, algorithm: Sb3Algorithm) -> BaseAlgorithm:
-    """A model that can act; NeedsUnpickling, or UserError if its tensors do not fit.
+    """A model that can act; PickledError, or UserError if its tensors do not fit.
 
     Args:
         data: the .zip.
@@ -67,7 +67,7 @@ def load_foreign(data: bytes, attributes: Any, algorithm: Sb3Algorithm) -> BaseA
         if attributes.get("use_sde") is True:
             arguments["use_sde"] = True
     except (KeyError, TypeError, AttributeError) as error:
-        raise NeedsUnpickling(f"no description of {error}") from error
+        raise PickledError(f"no description of {error}") from error
     state = _weights(data)
     _check_sizes(arguments["policy_kwargs"], state)
     try:
@@ -82,9 +82,9 @@ def load_foreign(data: bytes, attributes: Any, algorithm: Sb3Algorithm) -> BaseA
 def attributes_of(data: bytes) -> Any:
     """The attributes that SB3 wrote as JSON."""
     found = json.loads(data)
-    if not isinstance(found, dict):
-        raise ValueError("not saved by Stable-Baselines3")
-    return found
+    if isinstance(found, dict):
+        return found
+    raise ValueError("not saved by Stable-Baselines3")
 
 
 def _policy_name(described: Any, algorithm: Sb3Algorithm) -> str:
@@ -93,7 +93,7 @@ def _policy_name(described: Any, algorithm: Sb3Algorithm) -> str:
     for name, kind in algorithm.cls.policy_aliases.items():
         if found and (kind.__module__, kind.__name__) == (described["__module__"], found[1]):
             return name
-    raise NeedsUnpickling(f"its policy is a class of {described['__module__']}")
+    raise PickledError(f"its policy is a class of {described['__module__']}")
 
 
 def _policy_kwargs(described: Any) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _policy_kwargs(described: Any) -> dict[str, Any]:
         if key.startswith(":") or key in OF_LEARNING:
             continue
         if isinstance(value, str) and value not in CLASSES:
-            raise NeedsUnpickling(f"its {key} is {value[:80]}")
+            raise PickledError(f"its {key} is {value[:80]}")
         found[key] = CLASSES[value] if isinstance(value, str) else value
     return found
 
@@ -120,7 +120,7 @@ def _space(described: Any) -> Any:
             return spaces.MultiDiscrete([_count(size) for size in _numbers(described["nvec"])])
         case "Dict":
             return _dict(described["spaces"])
-    raise NeedsUnpickling(f"a space like {described[':type:'][:80]}")
+    raise PickledError(f"a space like {described[':type:'][:80]}")
 
 
 def _dict(text: str) -> spaces.Dict:
@@ -137,18 +137,18 @@ def _dict(text: str) -> spaces.Dict:
             box = _box(found["low"], found["high"], shape, found["dtype"])
             parts.append((found["key"], box))
     if not parts or place != len(rest):
-        raise NeedsUnpickling(f"observations like {text[:80]}")
+        raise PickledError(f"observations like {text[:80]}")
     return spaces.Dict(parts)
 
 
 def _box(low: str, high: str, shape: list[int], dtype: str) -> spaces.Box:
     """Bounds that differ from number to number do not matter to networks, except for actions."""
     if int(np.prod(shape, dtype=object)) > MOST_NUMBERS or dtype not in ("float32", "uint8"):
-        raise NeedsUnpickling(f"numbers of {shape}, {dtype}")
+        raise PickledError(f"numbers of {shape}, {dtype}")
     bounds = [set(_numbers(text)) for text in (low, high)]
     if dtype == "uint8":
         if bounds != [{0.0}, {255.0}]:
-            raise NeedsUnpickling("whole numbers other than 0 to 255")
+            raise PickledError("whole numbers other than 0 to 255")
         return spaces.Box(0, 255, tuple(shape), np.uint8)
     least, most = (next(iter(each)) if len(each) == 1 else None for each in bounds)
     if least is None or most is None or not least < most:
@@ -163,7 +163,7 @@ def _numbers(text: Any) -> list[float]:
 def _count(size: Any) -> int:
     count = int(size)
     if not 1 <= count <= MOST_NUMBERS:
-        raise NeedsUnpickling(f"{size} choices")
+        raise PickledError(f"{size} choices")
     return count
 
 
@@ -178,7 +178,9 @@ def _weights(data: bytes) -> dict[str, torch.Tensor]:
         state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         reason = str(error).splitlines()[0][:200]
-        raise UserError(f"its {WEIGHTS} holds more than tensors, or is damaged: {reason}") from error
+        raise UserError(
+            f"its {WEIGHTS} holds more than tensors, or is damaged: {reason}"
+        ) from error
     if not isinstance(state, dict) or not all(
         isinstance(key, str) and isinstance(each, torch.Tensor) for key, each in state.items()
     ):
@@ -187,7 +189,7 @@ def _weights(data: bytes) -> dict[str, torch.Tensor]:
 
 
 def _check_sizes(policy_kwargs: dict[str, Any], state: dict[str, torch.Tensor]) -> None:
-    """Networks as large as the tensors, whatever the description says: it may ask for any memory."""
+    """A description may ask for any memory: networks must be as large as the tensors."""
     known = {size for tensor in state.values() for size in tensor.shape}
     known |= {factor * size for factor in (1, 2) for size in known} | set(range(MOST_LAYERS))
     extractor = policy_kwargs.get("features_extractor_kwargs") or {}

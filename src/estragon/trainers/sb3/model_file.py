@@ -29,7 +29,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from estragon.support.errors import UserError
 from estragon.support.files import check_archive, write_whole, writing_whole
 from estragon.trainers.sb3.algorithms import ALGORITHMS, ModelSpec, Sb3Algorithm
-from estragon.trainers.sb3.foreign import NeedsUnpickling, attributes_of, load_foreign
+from estragon.trainers.sb3.foreign import PickledError, attributes_of, load_foreign
 
 SPEC, NORMALIZATION, PARAMETERS = "estragon.json", "normalize.npz", "parameters.json"
 POLICY = "policy.onnx"
@@ -141,7 +141,7 @@ class ModelFile:
         if self.spec is None:
             try:
                 return load_foreign(self._data, self._attributes, self.algorithm)
-            except NeedsUnpickling as error:
+            except PickledError as error:
                 if not self._trust:
                     raise self._needs_trust(f" ({error})") from error
             except UserError as error:

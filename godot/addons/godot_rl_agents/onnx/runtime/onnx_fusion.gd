@@ -1,5 +1,6 @@
 extends RefCounted
-## Takes what stands around a dense layer or a convolution into it: bias, activation, scaling.
+## Takes what stands around a dense layer or a convolution into it: bias, activation, scaling; and
+## joins a quantization with its inverse.
 
 
 ## The steps without those that were taken in; what is in `kept` must stay readable.
@@ -14,7 +15,11 @@ static func fused(
 			readers.get_or_add(slot, []).append(step)
 	var gone: Dictionary[RLRuntime.OnnxStep, bool] = {}
 	for step: RLRuntime.OnnxStep in steps:
-		var takes_more: bool = step is RLRuntime.OnnxProduct or step is RLRuntime.OnnxConv
+		var takes_more: bool = (
+			step is RLRuntime.OnnxProduct
+			or step is RLRuntime.OnnxConv
+			or step is RLRuntime.OnnxQuantize
+		)
 		if not takes_more or step.outputs.size() != 1:
 			continue
 		var follower: RLRuntime.OnnxStep = _only_reader(step, readers)
@@ -42,6 +47,8 @@ static func _absorb(step: RLRuntime.OnnxStep, follower: RLRuntime.OnnxStep) -> b
 			follower.known[1] if follower.known[1] else follower.known[0]
 		)
 		return bias != null and product.absorb_bias(bias)
+	if step is RLRuntime.OnnxQuantize:
+		return step.absorb_inverse(follower)
 	return follower is RLRuntime.OnnxUnary and step.absorb_activation(follower.node.op)
 
 

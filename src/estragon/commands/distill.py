@@ -109,8 +109,9 @@ class DistillCommand:
         if len(self.teacher) > 1:
             raise UserError(f"one teacher at a time, got {len(self.teacher)}")
         (teacher,) = self.teacher
-        options = {"scene": self.scene, "seed": self.seed, "trust": self.trust}
-        settings = game_settings(str(teacher), self.game, **options)
+        settings = game_settings(
+            str(teacher), self.game, scene=self.scene, seed=self.seed, trust=self.trust
+        )
         name = (teacher.parent if teacher.stem == "model" else teacher).stem
         target = self.out / f"{name}-{self.student}.onnx"
         with (

@@ -76,15 +76,17 @@ def with_metadata(data: bytes, about: Mapping[str, str]) -> bytes:
 def read_model(path: Path) -> Any:
     """The file as onnx's ModelProto, without what lies in other files; UserError if it is none."""
     import onnx
-    from google.protobuf.message import DecodeError
 
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise UserError(f"{path} is larger than an ONNX file may be ({LARGEST_FILE >> 30} GB)")
-        model = onnx.load_from_string(path.read_bytes())
+        size = path.stat().st_size
+        data = b"" if size > LARGEST_FILE else path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    except DecodeError as error:
+    if size > LARGEST_FILE:
+        raise UserError(f"{path} is larger than an ONNX file may be ({LARGEST_FILE >> 30} GB)")
+    try:
+        model = onnx.load_from_string(data)
+    except Exception as error:  # protobuf's DecodeError, which has no types
         raise UserError(f"{path} is not an ONNX file: {error}") from error
     if not model.graph.output:
         raise UserError(f"{path} is not an ONNX file: it has no output")
@@ -122,7 +124,7 @@ def describe_observations(observations: Mapping[str, Any]) -> str:
     )
 
 
-def describe_actions(actions: Layout) -> str:
+def describe_actions(actions: Sequence[Any]) -> str:
     """For example move: 2 continuous; jump: 2 discrete."""
     return "; ".join(
         (f"{each['key']}: " if each.get("key") else "")

@@ -37,7 +37,7 @@ def quantized(model: bytes, feeds: Sequence[Feed]) -> bytes:
     if len(feeds) < LEAST:
         raise UserError(f"int8 needs at least {LEAST} observations to calibrate, got {len(feeds)}")
 
-    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc]
+    class Reader(quantization.CalibrationDataReader):
         """Hands the inputs out, one after another."""
 
         def __init__(self) -> None:

@@ -108,6 +108,6 @@ def _learn(
             error = (outputs[:, -1] - values[chosen]).square().mean()
             loss = loss + VALUE_WEIGHT * error / spread
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         schedule.step()

@@ -82,9 +82,11 @@ def game_settings(
     **more: Any,
 ) -> Sb3Settings:
     """The settings to play a model; what is not given is that of the model's run."""
-    given = {"env_path": game, "scene": scene, "action_repeat": action_repeat}
+    given: dict[str, Any] = {"env_path": game, "scene": scene, "action_repeat": action_repeat}
     run = game_of_run(model)
-    known = {key: run.get(key) if value is None else value for key, value in given.items()}
+    known: dict[str, Any] = {
+        key: run.get(key) if value is None else value for key, value in given.items()
+    }
     if known["env_path"] is None:
         raise UserError(f"{model} does not lie in a run's folder; give --game")
     if game is None:

@@ -77,7 +77,8 @@ def quantize_in_game(source: Path, settings: Sb3Settings, episodes: int) -> Smal
     target = source.with_suffix(f".{INT8}.onnx")
     with contextlib.closing(open_games(settings, None)) as games:
         model = OnnxModel(source, games.action_space)
-        model.policy.fed = feeds = []
+        feeds: list[dict[str, np.ndarray]] = []
+        model.policy.fed = feeds
         before = _play(model, games, settings, episodes)
         while len(feeds) < CALIBRATION_STEPS:
             play_episodes(model, games, games.num_envs)  # type: ignore[arg-type]
@@ -178,7 +179,8 @@ def distill_in_game(
         master = OnnxPolicy(teacher)
         original = OnnxModel(teacher, games.action_space)
         before = _play(original, games, settings, episodes)
-        smaller.policy.fed = feeds = []
+        feeds: list[dict[str, np.ndarray]] = []
+        smaller.policy.fed = feeds
         after = _play(smaller, games, settings, episodes)
         smaller.policy.fed = None
         changed = _changed_along(master, smaller.policy, feeds, games.action_space)
@@ -258,7 +260,7 @@ def _learn(
             index = torch.from_numpy(chosen)
             loss = _loss(student.outputs(rows[index]), targets[index], layout)
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         schedule.step()
     return student

@@ -166,7 +166,7 @@ BAD: dict[str, tuple[Callable[[Members, Path], None], str]] = {
         lambda members, flag: members.update({"policy.pth": evil_tensors(flag)}),
         "holds more than tensors",
     ),
-    "no tensors": (lambda members, _: members.pop("policy.pth") and None, "no policy.pth"),
+    "no tensors": (lambda members, _: members.__delitem__("policy.pth"), "no policy.pth"),
     "cut tensors": (
         lambda members, _: members.update({"policy.pth": members["policy.pth"][:999]}),
         "damaged",

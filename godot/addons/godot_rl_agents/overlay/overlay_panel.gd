@@ -57,6 +57,7 @@ func _draw_status() -> void:
 	_line("model", status.about)
 	_line("episode", status.episode)
 	_line("reward", "%.3f" % status.reward)
+	_line("return", status.returns)
 	_line("value", status.value)
 	_line("inference", status.thought)
 	_draw_parts("sees", status.seen)

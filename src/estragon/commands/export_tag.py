@@ -15,7 +15,7 @@ class ExportTagCommand:
     """Export trained policies as .onnx files that act the same in Godot, onnxruntime and Python."""
 
     policies: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
-    """Policy files (.npz or .pt); default: those of a run."""
+    """Policy files (.npz, .pt, or .onnx of an earlier export); default: those of a run."""
     run_name: Annotated[str | None, optional("RUN", "run")] = None
     """The run: its directory, its id, or the directory it was trained into; default: the latest."""
     levels: bool = False

@@ -16,7 +16,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, he
 
 from estragon import __version__
 from estragon.onnx.compare import Engine, GodotRuntime, OnnxRuntime
-from estragon.onnx.metadata import about_policy, read_model
+from estragon.onnx.metadata import about_policy, read_metadata, read_model
 from estragon.onnx.quantize import INT8, cost, describe_cost, outputs_of, quantized
 from estragon.onnx.tag_strength import (
     OnnxPlayer,
@@ -43,6 +43,7 @@ LEVELS = {
 }
 """Strength of the opponent that a player chooses → the share of the training it has had."""
 MANIFEST = "levels.json"
+OF_THE_RUN = ("stage", "run", "seed", "distilled_from")
 ABSOLUTE, RELATIVE = 1e-5, 1e-4
 """Tolerance between two engines."""
 TIE = 1e-4
@@ -68,15 +69,25 @@ class PolicyExport(NamedTuple):
 
 
 def exports_of_files(policies: Sequence[Path], rules: Rules) -> list[PolicyExport]:
-    """The policies in files; a file with both roles becomes two."""
+    """The policies in files; a file with both roles becomes two.
+
+    A file may itself be an export, which keeps what it says about its run.
+    """
     exports: list[PolicyExport] = []
     for path in policies:
-        found = load_policies(path, rules)
+        told: dict[str, str] = {}
+        if path.suffix == ".onnx":
+            policy = load_exported(path, rules)
+            found = {policy.role: policy}
+            about = read_metadata(path)
+            told = {key: about[key] for key in OF_THE_RUN if key in about}
+        else:
+            found = load_policies(path, rules)
         for role, policy in found.items():
             name = path.stem if len(found) == 1 else f"{path.stem}_{role}"
             if name in (export.name for export in exports):
                 raise UserError(f"two files would become {name}.onnx: export one at a time")
-            about = {"agent_steps": str(policy.trained_steps)}
+            about = {"agent_steps": str(policy.trained_steps)} | told
             exports.append(PolicyExport(name, policy, about))
     return exports
 

@@ -3,7 +3,7 @@ extends RefCounted
 ##
 ## `ask` is one of: `plain` with `sizes` and `seconds` for the `usec` of a network of these sizes in
 ## plain loops; and of a GodotRLModel `open` with a `path`, `predict`, `act` and `reset` with their
-## arguments, `work` for `predict` in a thread.
+## arguments, `work` for `predict` in a thread; `threads` says whether there are any (`is_on`).
 
 var _model: GodotRLModel = GodotRLModel.new()
 
@@ -33,6 +33,8 @@ func _play(request: Dictionary) -> Dictionary:
 			found = _model.act(
 				request["obs"], request["space"], request["agents"], request["is_deterministic"]
 			)
+		"threads":
+			GodotRLModel._has_threads = request["is_on"]
 		"reset":
 			_model.reset(request["agent"])
 	return {

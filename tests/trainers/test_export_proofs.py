@@ -18,8 +18,8 @@ from estragon.trainers.players import game_settings
 from estragon.trainers.settings import use_one_thread
 from tests.prove import Recorder, run_folder
 
-SEED, EPISODES = 1_000_000_007, 192
-SAMPLES = 200
+SEED, EPISODES = 1_000_000_007, 96
+SAMPLES = 64
 ORCHARD, MARBLE = "orchard", "marble"
 
 
@@ -32,22 +32,22 @@ class Proof(NamedTuple):
 
 
 ROUNDS = "--n_steps 64 --batch_size 256 --learning_rate 0.001"
-REPLAY = "--learning_starts 500 --batch_size 128 --learning_rate 0.001 --gradient_steps 4"
+REPLAY = "--learning_starts 500 --batch_size 128 --learning_rate 0.001 --gradient_steps 2"
 RLLIB = "--num_workers 0 --lr 0.001"
 PROOFS = {
-    ("sb3", "ppo"): Proof(ORCHARD, 24_000, ROUNDS),
-    ("sb3", "a2c"): Proof(ORCHARD, 24_000, "--n_steps 16 --learning_rate 0.001"),
-    ("sb3", "dqn"): Proof(ORCHARD, 10_000, f"{REPLAY} --exploration_fraction 0.5"),
-    ("sb3", "recurrent_ppo"): Proof(ORCHARD, 12_000, f"{ROUNDS} --lstm_hidden_size 16"),
-    ("sb3", "maskable_ppo"): Proof(ORCHARD, 24_000, ROUNDS),
-    ("sb3", "sac"): Proof(MARBLE, 5_000, f"{REPLAY} --gamma 0.98"),
-    ("sb3", "td3"): Proof(MARBLE, 5_000, f"{REPLAY} --gamma 0.98"),
-    ("sb3", "ddpg"): Proof(MARBLE, 5_000, f"{REPLAY} --gamma 0.98"),
-    ("rllib", "ppo"): Proof(ORCHARD, 12_000, f"{RLLIB} --train_batch_size 1024 --num_sgd_iter 8"),
-    ("rllib", "appo"): Proof(ORCHARD, 12_000, f"{RLLIB} --train_batch_size 512"),
-    ("rllib", "impala"): Proof(ORCHARD, 12_000, f"{RLLIB} --train_batch_size 512"),
-    ("rllib", "dqn"): Proof(ORCHARD, 6_000, RLLIB),
-    ("rllib", "sac"): Proof(MARBLE, 4_000, RLLIB),
+    ("sb3", "ppo"): Proof(ORCHARD, 8_000, ROUNDS),
+    ("sb3", "a2c"): Proof(ORCHARD, 8_000, "--n_steps 16 --learning_rate 0.001"),
+    ("sb3", "dqn"): Proof(ORCHARD, 4_000, f"{REPLAY} --exploration_fraction 0.5"),
+    ("sb3", "recurrent_ppo"): Proof(ORCHARD, 4_000, f"{ROUNDS} --lstm_hidden_size 16"),
+    ("sb3", "maskable_ppo"): Proof(ORCHARD, 8_000, ROUNDS),
+    ("sb3", "sac"): Proof(MARBLE, 2_500, f"{REPLAY} --gamma 0.98"),
+    ("sb3", "td3"): Proof(MARBLE, 2_500, f"{REPLAY} --gamma 0.98"),
+    ("sb3", "ddpg"): Proof(MARBLE, 2_500, f"{REPLAY} --gamma 0.98"),
+    ("rllib", "ppo"): Proof(ORCHARD, 6_000, f"{RLLIB} --train_batch_size 1024 --num_sgd_iter 8"),
+    ("rllib", "appo"): Proof(ORCHARD, 6_000, f"{RLLIB} --train_batch_size 512"),
+    ("rllib", "impala"): Proof(ORCHARD, 6_000, f"{RLLIB} --train_batch_size 512"),
+    ("rllib", "dqn"): Proof(ORCHARD, 3_000, RLLIB),
+    ("rllib", "sac"): Proof(MARBLE, 2_000, RLLIB),
 }
 
 

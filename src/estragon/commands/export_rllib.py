@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable
 from estragon.support.options import check_span, optional
 
@@ -56,7 +57,7 @@ class ExportRllibCommand:
             from estragon.trainers.players import game_settings
 
             settings = game_settings(str(self.checkpoint_path), self.game, scene=self.scene)
-        for path in export_checkpoint(
+        written = export_checkpoint(
             self.checkpoint_path,
             self.output_dir,
             policy=self.policy,
@@ -65,10 +66,16 @@ class ExportRllibCommand:
             ir_version=self.ir_version,
             verify=self.verify,
             trust=self.trust,
-        ):
+        )
+        for path in written:
             print(f"{path}: {'acts like' if self.verify else 'not compared with'} the policy")
-            if settings is not None:
-                from estragon.trainers.smaller import quantize_in_game
+        if settings is not None:
+            from estragon.trainers.smaller import quantize_in_game
 
-                print(quantize_in_game(path, settings, self.episodes).describe())
+            if len(written) > 1:
+                raise UserError(
+                    f"--quantize needs one policy that plays all agents, "
+                    f"{self.checkpoint_path} has {len(written)}"
+                )
+            print(quantize_in_game(written[0], settings, self.episodes).describe())
         return 0

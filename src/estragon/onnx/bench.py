@@ -27,6 +27,7 @@ def bench_file(
     """
     if not model.is_file():
         raise UserError(f"no file {model}")
+    read_metadata(model)
     if engines is None:
         with GodotRuntime() as godot:
             return _measure(model, batches, seconds, OnnxRuntime(), godot)

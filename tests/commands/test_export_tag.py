@@ -62,7 +62,7 @@ def test_a_run_becomes_two_checked_files(
     monkeypatch.chdir(root)
     assert main(["export", "tag", "--out", str(tmp_path / "made")]) == 0
     said = capsys.readouterr().out
-    assert said.count("in onnxruntime and in Godot (3,456 observations)") == 2
+    assert said.count("in onnxruntime and in Godot (3,591 observations)") == 2
     assert {path.name for path in (tmp_path / "made").iterdir()} == {"seeker.onnx", "hider.onnx"}
     rules = short_rules(seconds=0.5)
     for role in ROLES:

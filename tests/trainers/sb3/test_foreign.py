@@ -236,3 +236,11 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, capsys: pytest.CaptureFixture[st
         archive.writestr("data", b" " * 2**29)
     assert main(["export", "sb3", str(path)]) == 2
     assert "larger than 256 MB" in capsys.readouterr().err
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "huge.zip"
+    with path.open("wb") as stream:
+        stream.truncate(2**34)
+    assert main(["export", "sb3", str(path)]) == 2
+    assert "larger than 8 GB" in capsys.readouterr().err

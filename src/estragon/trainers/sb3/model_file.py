@@ -35,7 +35,7 @@ SPEC, NORMALIZATION, PARAMETERS = "estragon.json", "normalize.npz", "parameters.
 POLICY = "policy.onnx"
 READ = ("data", SPEC, NORMALIZATION, PARAMETERS)
 COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "_n_calls")
-MAX_BYTES, MAX_READ = 2**36, 2**28
+MAX_BYTES, MAX_READ = 2**33, 2**28
 """Of a whole model unpacked, and of what is read before its tensors."""
 NOT_A_MODEL = (
     ValueError,
@@ -68,6 +68,8 @@ class ModelFile:
     ) -> None:
         self.path = path if path.suffix or path.exists() else path.with_suffix(".zip")
         try:
+            if self.path.stat().st_size > MAX_BYTES:
+                raise ValueError(f"larger than {MAX_BYTES >> 30} GB")
             self._data = self.path.read_bytes()
             check_archive(self._data, MAX_BYTES)
             with zipfile.ZipFile(io.BytesIO(self._data)) as archive:

@@ -2,11 +2,9 @@
 
 import itertools
 import tempfile
-import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -73,13 +71,14 @@ def measure(seconds: float) -> list[Figure]:
             runtime.load(path)
             for agents in BATCHES:
                 obs = np.random.default_rng(0).normal(size=(agents, *shape)).astype(np.float32)
-                ours = _godot_time(godot, [obs], ask="time", seconds=seconds) / agents
-                theirs = _time(runtime, {"obs": obs}, seconds) / agents
+                ours = godot.time({"obs": obs}, seconds) / agents
+                theirs = runtime.time({"obs": obs}, seconds) / agents
                 figures += [
                     _figure(f"onnx_{name}_{agents}", ours, agents, "in Godot, pure GDScript"),
                     _figure(f"onnxruntime_{name}_{agents}", theirs, agents, "from Python"),
                 ]
-        plain = _godot_time(godot, [], ask="plain", sizes=list(SMALL), seconds=seconds)
+        request = {"do": "ask", "script": PROBE, "ask": "plain", "sizes": list(SMALL)}
+        plain = float(godot.ask(request | {"seconds": seconds})[0]["usec"])
         figures.append(_figure("plain_loops_mlp_84_64_64_3", plain, 1, "GDScript without blocks"))
     return figures
 
@@ -101,21 +100,3 @@ def _export(network: nn.Module, shape: Sequence[int], path: Path) -> Path:
             dynamo=False,
         )
     return path
-
-
-def _godot_time(godot: GodotRuntime, arrays: list[np.ndarray], **request: Any) -> float:
-    said, _ = godot.ask({"do": "ask", "script": PROBE, **request}, arrays)
-    if said["error"]:
-        raise RuntimeError(said["error"])
-    return float(said["usec"])
-
-
-def _time(runtime: OnnxRuntime, inputs: dict[str, np.ndarray], seconds: float) -> float:
-    times = []
-    stop = time.perf_counter() + seconds
-    while time.perf_counter() < stop:
-        start = time.perf_counter()
-        for _ in range(10):
-            runtime.run(inputs)
-        times.append((time.perf_counter() - start) / 10)
-    return 1e6 * min(times)

@@ -50,6 +50,9 @@ OF_THE_CHECKOUT = (
     "estragon train sb3",
     "estragon train rllib",
     "estragon eval game",
+    "estragon export tag godot",
+    "estragon onnx bench godot",
+    "estragon distill godot",
     "estragon judge",
 )
 BIN = Path(sys.executable).parent

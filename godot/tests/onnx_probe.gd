@@ -1,24 +1,19 @@
 extends RefCounted
 ## What tests and benchmarks ask of the ONNX server beyond running a model.
 ##
-## `ask` is one of: `time` for the `usec` of a run within `seconds`; `plain` with `sizes` and
-## `seconds` for the `usec` of a network of these sizes in plain loops; and of a GodotRLModel
-## `open` with a `path`, `predict`, `act` and `reset` with their arguments, `work` for `predict` in
-## a thread.
+## `ask` is one of: `plain` with `sizes` and `seconds` for the `usec` of a network of these sizes in
+## plain loops; and of a GodotRLModel `open` with a `path`, `predict`, `act` and `reset` with their
+## arguments, `work` for `predict` in a thread; `threads` says whether there are any (`is_on`).
 
 var _model: GodotRLModel = GodotRLModel.new()
 
 
 func answer(
-	request: Dictionary, plan: RLRuntime.OnnxPlan, given: Array[RLRuntime.OnnxTensor]
+	request: Dictionary, _plan: RLRuntime.OnnxPlan, _given: Array[RLRuntime.OnnxTensor]
 ) -> Dictionary:
-	match request["ask"]:
-		"time":
-			var run: Callable = func() -> void: plan.run(given)
-			return {"usec": _time(run, request["seconds"]), "error": plan.error}
-		"plain":
-			var plain: OnnxPlain = OnnxPlain.new(PackedInt64Array(request["sizes"]))
-			return {"usec": _time(plain.run, request["seconds"]), "error": ""}
+	if request["ask"] == "plain":
+		var plain: OnnxPlain = OnnxPlain.new(PackedInt64Array(request["sizes"]))
+		return {"usec": _time(plain.run, request["seconds"]), "error": ""}
 	return _play(request)
 
 
@@ -38,6 +33,8 @@ func _play(request: Dictionary) -> Dictionary:
 			found = _model.act(
 				request["obs"], request["space"], request["agents"], request["is_deterministic"]
 			)
+		"threads":
+			GodotRLModel._has_threads = request["is_on"]
 		"reset":
 			_model.reset(request["agent"])
 	return {

@@ -43,9 +43,12 @@ VERBS: dict[tuple[str, ...], Verb] = {
         "train the agents of any Godot game with Ray RLlib", "rllib", underscores=True
     ),
     ("tune",): Verb("search the hyper-parameters of a game with Optuna", "tune", underscores=True),
-    ("convert", "sb3"): Verb("convert a Stable-Baselines3 model to ONNX", "sb3,onnx"),
-    ("convert", "rllib"): Verb("convert the policies of an RLlib checkpoint to ONNX", "rllib,onnx"),
     ("export", "tag"): Verb("export trained tag policies as verified .onnx files", "onnx"),
+    ("export", "sb3"): Verb(
+        "export a Stable-Baselines3 model as a verified .onnx file", "sb3,onnx"
+    ),
+    ("export", "rllib"): Verb("export an RLlib checkpoint as verified .onnx files", "rllib,onnx"),
+    ("distill",): Verb("teach a small network to act like a trained policy", "sb3,onnx"),
     ("play",): Verb("play against a trained agent"),
     ("live",): Verb("train live: Godot plays, Python learns"),
     ("serve",): Verb("serve policies to games over a WebSocket"),
@@ -73,7 +76,8 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("godot", "import"): Verb("import a project and check that it can be played"),
     ("godot", "doctor"): Verb("check that Godot is installed and starts"),
     ("godot", "probe"): Verb("play any game at random and report problems"),
-    ("onnx", "run"): Verb("run an .onnx file once", "onnx"),
+    ("onnx", "run"): Verb("show what an .onnx file is, or run it once", "onnx"),
+    ("onnx", "bench"): Verb("measure an .onnx file in Godot and onnxruntime", "onnx"),
     ("onnx", "compare"): Verb("compare an .onnx file in Godot and onnxruntime", "onnx"),
     ("replay",): Verb("show a logged match in a window"),
     ("record",): Verb("render the frames of a match in Godot"),
@@ -86,6 +90,9 @@ VERBS: dict[tuple[str, ...], Verb] = {
     ("demo",): Verb("print sample output of a training run"),
     ("bench",): Verb("measure speed on this machine"),
 }
+
+ALIASES = {"convert": "export"}
+"""Older names of a group of verbs."""
 
 OVERVIEW = """\
 estragon {version}: train, watch, test and ship game-playing agents for Godot 4.
@@ -155,6 +162,7 @@ def _dispatch(words: list[str]) -> int:
     if words[0] in ("-V", "--version"):
         print(f"estragon {__version__}")
         return 0
+    words = [ALIASES.get(words[0], words[0]), *words[1:]]
     for length in (2, 1):
         name = tuple(words[:length])
         if name in VERBS:

@@ -11,7 +11,9 @@ import pytest
 from estragon.cli import main
 from estragon.commands.play import level_names
 from estragon.onnx.compare import GodotRuntime
+from estragon.onnx.metadata import read_metadata as metadata
 from estragon.onnx.tag_export import LEVELS, MANIFEST
+from estragon.onnx.tag_export import load_exported as policy_in
 from estragon.selfplay.config import RoleChoice
 from estragon.selfplay.evaluation import StageEvaluator
 from estragon.selfplay.session import STAGES, start_session
@@ -20,7 +22,6 @@ from estragon.support.interrupts import StopRequest
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.policy_files import load_policy, save_policies
 from estragon.tag.rules import ROLES, Role, Rules, load_rules
-from tests.onnx.tag_policies import metadata, policy_in
 from tests.selfplay.staging import CONFIG, CPU, STEPS_PER_UPDATE, Onlooker, short_rules, task_of
 
 LARGEST_BYTES = 200_000
@@ -61,7 +62,7 @@ def test_a_run_becomes_two_checked_files(
     monkeypatch.chdir(root)
     assert main(["export", "tag", "--out", str(tmp_path / "made")]) == 0
     said = capsys.readouterr().out
-    assert said.count("in onnxruntime and in Godot (3,456 observations)") == 2
+    assert said.count("in onnxruntime and in Godot (3,591 observations)") == 2
     assert {path.name for path in (tmp_path / "made").iterdir()} == {"seeker.onnx", "hider.onnx"}
     rules = short_rules(seconds=0.5)
     for role in ROLES:

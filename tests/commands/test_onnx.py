@@ -1,4 +1,4 @@
-"""`estragon onnx run` and `estragon onnx compare`."""
+"""`estragon onnx run`, `estragon onnx compare` and `estragon onnx bench`."""
 
 import contextlib
 import json
@@ -50,6 +50,51 @@ def test_both_engines_print_the_same(
         ours, right = (np.array(outputs[name]) for outputs in printed)
         assert ours.shape == right.shape
         assert np.allclose(ours, right, 1e-4, 1e-5)
+
+
+def test_without_inputs_it_says_what_the_model_is(
+    policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["onnx", "run", str(policy)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["inputs"] == {"obs": "float32 [batch, 12]", "state_ins": "float32 [batch, 16]"}
+    assert found["opset"] == 13
+    assert "GRU" in found["operators"]
+    assert found["metadata"] == {}
+
+
+def test_bench_names_the_slowest_nodes(
+    policy: Path,
+    godot_runtime: GodotRuntime,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(
+        "estragon.onnx.bench.GodotRuntime", lambda: contextlib.nullcontext(godot_runtime)
+    )
+    report = tmp_path / "bench.json"
+    words = ["--seconds", "0.02", "--batch", "1", "4", "--json", str(report)]
+    assert main(["onnx", "bench", str(policy), *words]) == 0
+    shown = capsys.readouterr().out
+    assert "slowest in Godot (one agent)" in shown
+    found = json.loads(report.read_text())
+    assert [row["batch"] for row in found["latency"]] == [1, 4]
+    for engine in ("godot", "onnxruntime"):
+        assert all(row[f"{engine}_usec"] > 0.0 for row in found["latency"])
+        steps = found[f"{engine}_steps"]
+        assert any("GRU" in name for name, _ in steps)
+        assert [usec for _, usec in steps] == sorted((u for _, u in steps), reverse=True)
+
+
+@pytest.mark.parametrize("verb", ["run", "bench"])
+def test_what_is_no_model(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.onnx").write_bytes(b"no model")
+    for name in ("bad.onnx", "none.onnx"):
+        assert main(["onnx", verb, str(tmp_path / name)]) == 2
+        error = capsys.readouterr().err
+        assert name in error
+        assert error.count("\n") == 1
 
 
 def test_compare_prints_one_object(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,12 +14,12 @@ import pytest
 from estragon.cli import main
 from estragon.godot.process import GodotProcess
 from estragon.godot.project import import_project
+from estragon.onnx.tag_export import load_exported as policy_in
 from estragon.support import paths
 from estragon.tag.layout import load_layouts
 from estragon.tag.matches import Outcomes, play_matches
 from estragon.tag.rules import Role, load_rules
 from tests.envs.exporting import can_export, environment, kept_game
-from tests.onnx.tag_policies import policy_in
 from tests.prove import Recorder
 
 TIMEOUT_SEC = 120.0

@@ -13,6 +13,7 @@ from estragon.envs.launch import Launch
 from estragon.envs.probe import Diagnostics, probe
 from estragon.envs.spaces import read_spaces
 from estragon.envs.wire import TERMINATED, AgentInfo, AgentTable, Observations, StepResult
+from tests.godot.addon import models
 
 
 def report_of(path: Path, tmp_path: Path, *words: str) -> dict[str, Any]:
@@ -49,6 +50,19 @@ def test_a_new_game(new_game: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     if sys.platform == "linux":
         assert 5 < found["game_memory_mb"] < 500
         assert abs(found["game_memory_growth_mb"]) < 32
+
+
+def test_models_are_compared_with_the_game(
+    new_game: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fits = models.constant(tmp_path / "fits.onnx", 1, 0, sees=5)
+    other = models.constant(tmp_path / "other.onnx", 1, 0, sees=84)
+    words = ["--seconds", "0.2", "--model", str(fits), str(other)]
+    found = report_of(new_game, tmp_path, *words)["models"]
+    assert [each["fits"] for each in found] == ["policy0, policy1", ""]
+    shown = capsys.readouterr().out
+    assert f"model       {fits}: no metadata; fits policy0, policy1\n" in shown
+    assert "does not fit: the model sees obs: 84 numbers, the game has obs: 5 numbers" in shown
 
 
 def test_parameters(new_game: Path, dials: Path, tmp_path: Path, capsys: Any) -> None:

@@ -67,6 +67,18 @@ def test_the_presets_are_portable_and_alike() -> None:
                 assert not text, f"{section}: {key}={value}"
 
 
+def test_the_web_needs_neither_threads_nor_native_libraries() -> None:
+    presets = read_presets()
+    options = presets[f"preset.{PRESETS.index('Web')}.options"]
+    assert options["variant/thread_support"] == "false"
+    assert options["variant/extensions_support"] == "false"
+    addon = paths.godot_project() / "addons" / "godot_rl_agents"
+    kinds = {file.suffix for file in addon.rglob("*") if file.is_file() and file.stem[0] != "."}
+    assert kinds <= {".gd", ".uid", ".tscn", ".cfg", ".svg", ".import"}, kinds
+    settings = (paths.godot_project() / "project.godot").read_text()
+    assert 'renderer/rendering_method="gl_compatibility"' in settings
+
+
 @pytest.mark.parametrize(
     "preset", [pytest.param(p, marks=[pytest.mark.prove] * (p != "Linux")) for p in PRESETS]
 )

@@ -37,6 +37,9 @@ class Model:
         drawn = {"seed": seed or 0, "is_deterministic": seed is None}
         return self._ask("act", obs=obs, space=space, agents=None, **drawn)
 
+    def use_threads(self, is_on: bool) -> None:
+        self._ask("threads", is_on=is_on)
+
     def reset(self, agent: Any = None) -> None:
         self._ask("reset", agent=agent)
 
@@ -254,3 +257,17 @@ def test_a_worker_thread_gives_the_same(tmp_path: Path, model: Model) -> None:
     assert model.open(export("cnn", tmp_path / "cnn.onnx", dynamo=False, opset=13)), model.error
     obs = np.random.default_rng(0).uniform(0, 255, (3, 36, 36)).tolist()
     assert model.predict(obs, in_a_thread=True) == model.predict(obs)
+
+
+def test_without_threads_it_gives_the_same_at_once(tmp_path: Path, model: Model) -> None:
+    """As in a web build."""
+    assert model.open(export("mlp", tmp_path / "mlp.onnx", dynamo=False, opset=13)), model.error
+    obs = np.linspace(-1.0, 1.0, 12).tolist()
+    expected = model.predict(obs)
+    model.use_threads(False)
+    try:
+        assert model.predict(obs, in_a_thread=True) == expected
+        assert model.predict(obs[:3], in_a_thread=True) in ({}, None)
+        assert "3 numbers" in model.error
+    finally:
+        model.use_threads(True)

@@ -7,12 +7,13 @@ import onnx
 import pytest
 
 from estragon.onnx.compare import Engine, GodotRuntime, OnnxRuntime
+from estragon.onnx.metadata import read_metadata as metadata
 from estragon.onnx.tag_export import OPSET, check_model, sample_observations, tag_model
+from estragon.onnx.tag_export import load_exported as policy_in
 from estragon.support.errors import UserError
 from estragon.tag.frozen import FrozenPolicy
 from estragon.tag.layout import load_layouts
 from estragon.tag.rules import ROLES, Role, load_rules
-from tests.onnx.tag_policies import metadata, policy_in
 
 RULES = load_rules()
 LAYOUTS = load_layouts("colonnade,random:3", RULES)

@@ -152,7 +152,7 @@ def test_chase(record_result: Recorder) -> None:
     words = ["rllib", "--config_file", config]
     trained = train_once("scene-chase", words, LIMIT_MINUTES, "--experiment_dir")
     folder = trained.folder
-    words = ["convert", "rllib", str(folder), "-o", str(folder)]
+    words = ["export", "rllib", str(folder), "-o", str(folder)]
     subprocess.run([sys.executable, "-m", "estragon", *words], check=True)
     chaser, runner = folder / "chaser.onnx", folder / "runner.onnx"
     both, blind, idle = _chase(chaser, runner), _chase(None, runner), _chase(chaser, None)

@@ -96,21 +96,17 @@ class EvalGameCommand:
             print(f"wrote {write_figure(self.chart, draw_cells(result))}")
 
     def _settings(self) -> Any:
-        from estragon.trainers.players import game_of_run
-        from estragon.trainers.sb3.settings import Sb3Settings
+        from estragon.trainers.players import game_settings
 
-        given = dataclasses.asdict(self) | {"env_path": self.game}
-        run = game_of_run(self.model)
-        game: dict[str, Any] = {
-            key: run.get(key) if given[key] is None else given[key]
-            for key in ("env_path", "scene", "action_repeat")
-        }
-        if game["env_path"] is None:
-            raise UserError(f"{self.model} does not lie in a run's folder; give --game")
-        kept = {key: given[key] for key in ("seed", "n_parallel", "trust")}
-        settings = Sb3Settings(**game, **kept, inference=True, resume_model_path=Path(self.model))
-        settings.check()
-        return settings
+        return game_settings(
+            self.model,
+            self.game,
+            scene=self.scene,
+            action_repeat=self.action_repeat,
+            seed=self.seed,
+            n_parallel=self.n_parallel,
+            trust=self.trust,
+        )
 
     def _print(self, result: dict[str, Any]) -> None:
         success = result.get("success_rate")

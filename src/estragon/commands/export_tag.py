@@ -2,12 +2,12 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
 from estragon.support.errors import UserError
-from estragon.support.options import optional
+from estragon.support.options import check_span, optional
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,7 +15,7 @@ class ExportTagCommand:
     """Export trained policies as .onnx files that act the same in Godot, onnxruntime and Python."""
 
     policies: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
-    """Policy files (.npz or .pt); default: those of a run."""
+    """Policy files (.npz, .pt, or .onnx of an earlier export); default: those of a run."""
     run_name: Annotated[str | None, optional("RUN", "run")] = None
     """The run: its directory, its id, or the directory it was trained into; default: the latest."""
     levels: bool = False
@@ -24,6 +24,14 @@ class ExportTagCommand:
     """Output directory."""
     rules_file: Annotated[Path | None, optional("FILE")] = None
     """The rules that the policy files were trained with, if not the game's own."""
+    verify: bool = True
+    """Compare the actions of each file and of its policy on thousands of observations, in
+    onnxruntime and in Godot, before writing it."""
+
+    quantize: Annotated[Literal["int8"] | None, optional("int8")] = None
+    """Also write <name>.int8.onnx, calibrated on matches, and say what it costs and saves."""
+    matches: int = 1000
+    """Matches for the win rates of --quantize."""
 
     def run(self) -> None:
         """Export."""
@@ -32,6 +40,7 @@ class ExportTagCommand:
         from estragon.tag.layout import load_layouts
         from estragon.tag.rules import load_rules
 
+        check_span("--matches", self.matches, 1, 1_000_000)
         if self.policies:
             if self.run_name is not None or self.levels:
                 raise UserError("give policy files, or a run (--run, --levels), not both")
@@ -45,7 +54,12 @@ class ExportTagCommand:
             task, stages = read_stages(run)
             rules, layouts = task.rules, task.layouts
             exports = tag_export.exports_of_run(run, task, stages, levels=self.levels)
-        for line in tag_export.write_exports(exports, self.out, rules, layouts):
+        for line in tag_export.write_exports(exports, self.out, rules, layouts, verify=self.verify):
             print(line, flush=True)
+        if self.quantize is not None:
+            for line in tag_export.quantize_exports(
+                exports, self.out, rules, layouts, self.matches
+            ):
+                print(line, flush=True)
         if self.levels:
             tag_export.write_levels(exports, self.out, rules)

@@ -8,6 +8,8 @@ import tyro
 
 from estragon.envs.launch import Launch
 from estragon.envs.probe import format_report, probe
+from estragon.envs.sync_nodes import SyncNodes
+from estragon.onnx.metadata import check_models
 from estragon.support.errors import BAD_INPUT, OK, UserError
 from estragon.support.files import ensure_writable, write_json
 from estragon.support.options import optional
@@ -37,6 +39,8 @@ class GodotProbeCommand:
     """Open a window and play in real time."""
     strict_import: bool = False
     """Reject a project with any broken resource; by default missing decoration is a warning."""
+    model: tuple[Path, ...] = ()
+    """.onnx files to compare with the game's spaces; those that its scenes name are too."""
     json_file: Annotated[Path | None, optional("FILE", name="json")] = None
     """Write the report to this file."""
 
@@ -58,7 +62,13 @@ class GodotProbeCommand:
             strict_import=self.strict_import,
         )
         report = probe(launch, self.seconds)
+        project = Path(self.env_path)
+        named = SyncNodes(project).models() if (project / "project.godot").is_file() else []
+        report["models"] = models = check_models([*self.model, *named], report["spaces"])
         print("\n".join(format_report(report)))
+        for each in models:
+            fits = f"fits {each['fits']}" if each["fits"] else f"does not fit: {each['problem']}"
+            print(f"model       {each['file']}: {each['about']}; {fits}")
         if self.json_file is not None:
             write_json(self.json_file, report)
             print(f"wrote {self.json_file}")

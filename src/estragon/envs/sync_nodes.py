@@ -24,6 +24,7 @@ BASE = re.compile(
     r"""^(?:\s*class_name\s+\w+)?\s*extends\s+(?:(\w+)|["']([^"']+)["'])""", re.MULTILINE
 )
 AUTOLOADS = re.compile(r"^\[autoload\]\s*$(.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
+MODEL = re.compile(r'^onnx_model_path = "([^"]+)"', re.MULTILINE)
 UID = re.compile(r' uid="(uid://\w+)"')
 NAME = re.compile(r"\b[A-Za-z_]\w*")
 UNCERTAIN = {
@@ -61,6 +62,17 @@ class SyncNodes:
         return sorted(
             name for name in self._texts if name.endswith(".tscn") and self._has_sync(name, set())
         )
+
+    def models(self) -> list[Path]:
+        """The model files that scenes name, if they exist."""
+        named = {
+            self._resolve(address, name)
+            for name, text in self._texts.items()
+            if name.endswith(".tscn")
+            for address in MODEL.findall(text)
+        }
+        files = [self._project / name.removeprefix(ROOT) for name in sorted(named)]
+        return [file for file in files if file.is_file()]
 
     def uncertainty(self, scene: str | None) -> str | None:
         """Why a scene may have a Sync node; empty if it certainly has, None if it has none."""

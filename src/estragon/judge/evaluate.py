@@ -22,6 +22,7 @@ from estragon.judge.evaluation_file import (
 )
 from estragon.judge.performance import Meter
 from estragon.judge.statistics import mean_interval
+from estragon.onnx.tag_strength import OnnxPlayer
 from estragon.spacetime.client import GodotAPIClient
 from estragon.support.errors import UserError
 from estragon.support.parameters import Plan
@@ -36,7 +37,7 @@ from estragon.tag.matches import (
 )
 from estragon.tag.rules import Role, Rules, load_rules
 from estragon.trainers.metrics import OWN_INFO_KEYS
-from estragon.trainers.players import RANDOM, OnnxPolicy, OpenPlayer, open_player
+from estragon.trainers.players import RANDOM, OpenPlayer, open_player
 from estragon.trainers.sb3.scene_callbacks import RATIOS
 from estragon.trainers.sb3.settings import Sb3Settings
 
@@ -225,18 +226,9 @@ def _episode(
 def _tag_player(spec: str, rules: Rules, role: Role) -> Player:
     if not spec.endswith(".onnx"):
         return load_player("bot:random" if spec == RANDOM else spec, rules, role)
-    return _OnnxTagPlayer(Path(spec))
-
-
-class _OnnxTagPlayer:
-    """An ONNX file of tag as a player."""
-
-    def __init__(self, path: Path) -> None:
-        self.name, self._policy = str(path), OnnxPolicy(path)
-
-    def act(self, observations: np.ndarray) -> np.ndarray:
-        """Actions (rows, 3) of observations (rows, size)."""
-        return self._policy({"obs": observations}, None, np.zeros(len(observations), bool))
+    if not Path(spec).is_file():
+        raise UserError(f"{spec} does not exist")
+    return OnnxPlayer(Path(spec))
 
 
 def _completed(result: Evaluation, model: str, seed: int, godot: str) -> Evaluation:

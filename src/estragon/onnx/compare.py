@@ -1,7 +1,10 @@
 """Run ONNX models in onnxruntime and in Godot: once on given inputs, or both on random ones."""
 
 import json
+import math
 import struct
+import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -10,6 +13,7 @@ import numpy as np
 
 from estragon.godot.channel import Lockstep
 from estragon.godot.process import GodotError
+from estragon.onnx.metadata import read_model
 from estragon.support import paths
 from estragon.support.errors import UserError
 
@@ -29,6 +33,7 @@ TYPES: dict[int, np.dtype[Any]] = {
 """Element types by ONNX's numbers for them."""
 LENGTH = struct.Struct("<I")
 BATCHES = (1, 2, 5)
+REPEATS = 10
 
 
 class Port(NamedTuple):
@@ -51,15 +56,8 @@ class OnnxRuntime:
 
     def load(self, model: Path) -> None:
         """Open a model; UserError if it cannot run."""
-        options = self._onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session = self._onnxruntime.InferenceSession(
-                str(model), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:
-            raise UserError(f"onnxruntime cannot run {model}: {error}") from error
+        self._session = self._open(model, self._options())
+        self._model = model
         self.inputs = [_runtime_port(port) for port in self._session.get_inputs()]
         self.outputs = [_runtime_port(port) for port in self._session.get_outputs()]
 
@@ -71,6 +69,50 @@ class OnnxRuntime:
             raise UserError(f"onnxruntime: {error}") from error
         names = (port.name for port in self.outputs)
         return {name: np.asarray(array) for name, array in zip(names, made, strict=True)}
+
+    def time(self, inputs: Mapping[str, np.ndarray], seconds: float) -> float:
+        """The fewest microseconds of a run."""
+        least, stop = math.inf, time.perf_counter() + seconds
+        self.run(inputs)
+        while time.perf_counter() < stop:
+            start = time.perf_counter()
+            for _ in range(REPEATS):
+                self._session.run(None, dict(inputs))
+            least = min(least, (time.perf_counter() - start) / REPEATS)
+        return 1e6 * least
+
+    def profile(self, inputs: Mapping[str, np.ndarray], seconds: float) -> list[tuple[str, float]]:
+        """Every node of a run and its fewest microseconds, the slowest first."""
+        options = self._options()
+        options.enable_profiling = True
+        with tempfile.TemporaryDirectory(prefix="estragon-") as folder:
+            options.profile_file_prefix = str(Path(folder) / "profile")
+            session = self._open(self._model, options)
+            stop = time.perf_counter() + seconds
+            while time.perf_counter() < stop:
+                session.run(None, dict(inputs))
+            events = json.loads(Path(session.end_profiling()).read_text())
+        least: dict[str, float] = {}
+        for event in events:
+            name = event["name"].removesuffix("_kernel_time")
+            if event.get("cat") == "Node" and name != event["name"]:
+                step = f"{event['args']['op_name']} '{name}'"
+                least[step] = min(least.get(step, math.inf), float(event["dur"]))
+        return sorted(least.items(), key=lambda step: -step[1])
+
+    def _options(self) -> Any:
+        options = self._onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 3
+        return options
+
+    def _open(self, model: Path, options: Any) -> Any:
+        try:
+            return self._onnxruntime.InferenceSession(
+                str(model), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            raise UserError(f"onnxruntime cannot run {model}: {error}") from error
 
 
 class GodotRuntime(Lockstep):
@@ -97,6 +139,25 @@ class GodotRuntime(Lockstep):
         if said["error"]:
             raise UserError(f"Godot: {said['error']}")
         return {port.name: array for port, array in zip(self.outputs, arrays, strict=True)}
+
+    def time(self, inputs: Mapping[str, np.ndarray], seconds: float) -> float:
+        """The fewest microseconds of a run, without the way to Godot."""
+        return float(self._measure("time", inputs, seconds)["usec"])
+
+    def profile(self, inputs: Mapping[str, np.ndarray], seconds: float) -> list[tuple[str, float]]:
+        """Every step of a run and its fewest microseconds, the slowest first."""
+        said = self._measure("profile", inputs, seconds)
+        steps = zip(said["steps"], map(float, said["usec"]), strict=True)
+        return sorted(steps, key=lambda step: -step[1])
+
+    def _measure(
+        self, what: str, inputs: Mapping[str, np.ndarray], seconds: float
+    ) -> dict[str, Any]:
+        request = {"do": what, "seconds": seconds}
+        said, _ = self.ask(request, [inputs[port.name] for port in self.inputs])
+        if said["error"]:
+            raise UserError(f"Godot: {said['error']}")
+        return said
 
     def ask(
         self, request: dict[str, Any], arrays: Sequence[np.ndarray] = ()
@@ -152,6 +213,40 @@ def _godot_port(entry: dict[str, Any]) -> Port:
     ]
     dtype = TYPES.get(int(entry["type"]), TYPES[1])  # an output need not state its type
     return Port(entry["name"], dtype, tuple(shape))
+
+
+def about_file(model: Path) -> dict[str, Any]:
+    """What a file is: inputs, outputs, operators, opset, size, and its metadata."""
+    _check_file(model)
+    found = read_model(model)
+    runtime = OnnxRuntime()
+    runtime.load(model)
+
+    def described(ports: list[Port]) -> dict[str, str]:
+        return {
+            port.name: f"{port.dtype} [{', '.join(str(size or '?') for size in port.shape)}]"
+            for port in ports
+        }
+
+    return {
+        "file": str(model),
+        "bytes": model.stat().st_size,
+        "opset": max(each.version for each in found.opset_import if each.domain in ("", "ai.onnx")),
+        "inputs": described(runtime.inputs),
+        "outputs": described(runtime.outputs),
+        "operators": sorted({node.op_type for node in found.graph.node}),
+        "metadata": {entry.key: _parsed(entry.value) for entry in found.metadata_props},
+    }
+
+
+def _parsed(text: str) -> Any:
+    """Spaces and versions are JSON; anything else is text."""
+    if not text.startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def run_once(model: Path, inputs: Path, engine: Literal["godot", "onnxruntime"]) -> dict[str, Any]:
@@ -224,9 +319,11 @@ def compare(
     }
 
 
-def random_inputs(ports: list[Port], random: np.random.Generator) -> dict[str, np.ndarray]:
+def random_inputs(
+    ports: list[Port], random: np.random.Generator, batch: int | None = None
+) -> dict[str, np.ndarray]:
     """An array for each input; dimensions of one name have one size, the first is the batch."""
-    batch = int(random.choice(BATCHES))
+    batch = int(random.choice(BATCHES)) if batch is None else batch
     inputs = {}
     for port in ports:
         shape = [size if isinstance(size, int) else batch for size in port.shape]

@@ -16,14 +16,23 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, he
 
 from estragon import __version__
 from estragon.onnx.compare import Engine, GodotRuntime, OnnxRuntime
+from estragon.onnx.metadata import about_policy, read_metadata, read_model
+from estragon.onnx.quantize import INT8, cost, describe_cost, outputs_of, quantized
+from estragon.onnx.tag_strength import (
+    OnnxPlayer,
+    compare_strength,
+    describe_strength,
+    opponents_of,
+)
 from estragon.selfplay.checkpoint import StageRecord, TagRun
 from estragon.selfplay.config import Task
 from estragon.support.errors import UserError
 from estragon.support.files import ensure_writable, write_json, write_whole
 from estragon.tag.frozen import CLIP, TURNED_FIELDS, FrozenPolicy
 from estragon.tag.layout import Layout
+from estragon.tag.matches import Player
 from estragon.tag.policy_files import load_policies, load_policy
-from estragon.tag.rules import ACTION_SIZE, AGENTS, ROLES, Rules
+from estragon.tag.rules import ACTION_SIZE, AGENTS, ROLES, Role, Rules
 
 LEVELS = {
     "untrained": "0%",
@@ -34,6 +43,7 @@ LEVELS = {
 }
 """Strength of the opponent that a player chooses → the share of the training it has had."""
 MANIFEST = "levels.json"
+OF_THE_RUN = ("stage", "run", "seed", "distilled_from")
 ABSOLUTE, RELATIVE = 1e-5, 1e-4
 """Tolerance between two engines."""
 TIE = 1e-4
@@ -42,6 +52,10 @@ SEED = 1
 ARENAS, DECISIONS = 64, 48
 NOISE_SHARE = 8
 """One random observation for this many observations from matches."""
+ACTIONS = (
+    {"key": "move", "action_type": "continuous", "size": 2},
+    {"key": "jump", "action_type": "continuous", "size": 1},
+)
 OPSET, IR_VERSION = 13, 8
 """Old enough for every runtime in use."""
 
@@ -55,15 +69,25 @@ class PolicyExport(NamedTuple):
 
 
 def exports_of_files(policies: Sequence[Path], rules: Rules) -> list[PolicyExport]:
-    """The policies in files; a file with both roles becomes two."""
+    """The policies in files; a file with both roles becomes two.
+
+    A file may itself be an export, which keeps what it says about its run.
+    """
     exports: list[PolicyExport] = []
     for path in policies:
-        found = load_policies(path, rules)
+        told: dict[str, str] = {}
+        if path.suffix == ".onnx":
+            policy = load_exported(path, rules)
+            found = {policy.role: policy}
+            about = read_metadata(path)
+            told = {key: about[key] for key in OF_THE_RUN if key in about}
+        else:
+            found = load_policies(path, rules)
         for role, policy in found.items():
             name = path.stem if len(found) == 1 else f"{path.stem}_{role}"
             if name in (export.name for export in exports):
                 raise UserError(f"two files would become {name}.onnx: export one at a time")
-            about = {"agent_steps": str(policy.trained_steps)}
+            about = {"agent_steps": str(policy.trained_steps)} | told
             exports.append(PolicyExport(name, policy, about))
     return exports
 
@@ -95,12 +119,23 @@ def exports_of_run(
 
 
 def write_exports(
-    exports: Sequence[PolicyExport], out: Path, rules: Rules, layouts: list[Layout]
+    exports: Sequence[PolicyExport],
+    out: Path,
+    rules: Rules,
+    layouts: list[Layout],
+    *,
+    verify: bool = True,
 ) -> Iterator[str]:
     """Write each file after checking it in both engines; yields a line about each."""
     for export in exports:
         ensure_writable(out / f"{export.name}.onnx")
     models = [_model_bytes(export, rules) for export in exports]
+    if not verify:
+        for export, model in zip(exports, models, strict=True):
+            target = out / f"{export.name}.onnx"
+            write_whole(target, model)
+            yield f"wrote {target}: {len(model) / 1000:.0f} kB, not compared with the policy"
+        return
     runtime = OnnxRuntime()
     with tempfile.TemporaryDirectory(prefix="estragon-") as folder, GodotRuntime() as godot:
         for export, model in zip(exports, models, strict=True):
@@ -119,6 +154,81 @@ def write_exports(
             )
 
 
+def quantize_exports(
+    exports: Sequence[PolicyExport], out: Path, rules: Rules, layouts: list[Layout], matches: int
+) -> Iterator[str]:
+    """Write `<name>.int8.onnx` beside each file that was written; yields what that costs."""
+    players: dict[Role, Player] = {
+        export.policy.role: OnnxPlayer(out / f"{export.name}.onnx") for export in exports
+    }
+    with GodotRuntime() as godot:
+        for export in exports:
+            source = out / f"{export.name}.onnx"
+            target = out / f"{export.name}.{INT8}.onnx"
+            seen = sample_observations(export.policy, rules, layouts)[: ARENAS * DECISIONS]
+            held_out = len(seen) // 2
+            state = np.zeros(1, np.float32)
+            feeds = [{"obs": row[None], "state_ins": state} for row in seen[:held_out]]
+            write_whole(target, quantized(source.read_bytes(), feeds))
+            rest = [{"obs": seen[held_out:], "state_ins": np.zeros(len(seen) - held_out, "f4")}]
+            apart = np.abs(outputs_of(source, rest) - outputs_of(target, rest)).max(axis=1)
+            role = export.policy.role
+            rates = compare_strength(
+                OnnxPlayer(source),
+                OnnxPlayer(target),
+                role,
+                opponents_of(role, players, rules),
+                rules=rules,
+                layouts=layouts,
+                matches=matches,
+            )
+            yield (
+                f"wrote {target}: {describe_cost(cost(source, target, (OnnxRuntime(), godot)))}; "
+                f"{np.mean(apart > TIE):.1%} of actions changed; "
+                f"{describe_strength(rates, matches)}"
+            )
+
+
+def load_exported(path: Path, rules: Rules) -> FrozenPolicy:
+    """The very policy that was exported to a file; UserError if that is no export of tag."""
+    model = read_model(path)
+    about = {entry.key: entry.value for entry in model.metadata_props}
+    numbers = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+    layers = sum(name.startswith("weight_") for name in numbers)
+    role = about.get("role")
+    if role not in ROLES or not {"mean", "scale", "moves", "weight_0"} <= set(numbers):
+        raise UserError(f"{path} is not a policy of tag, or it is quantized; export it again")
+    if about.get("observation_version") not in (None, str(rules.observation.version)):
+        raise UserError(f"{path} is of observation version {about['observation_version']}")
+    try:
+        return FrozenPolicy(
+            role,
+            rules,
+            mean=_put_back(numbers["mean"], rules),
+            scale=_put_back(numbers["scale"], rules),
+            moves=numbers["moves"],
+            weights=[
+                (
+                    _put_back(numbers["weight_0"], rules) if n == 0 else numbers[f"weight_{n}"],
+                    numbers[f"bias_{n}"],
+                )
+                for n in range(layers)
+            ],
+            name=path.name,
+            trained_steps=int(about.get("agent_steps", 0)),
+        )
+    except (IndexError, KeyError, ValueError) as error:
+        raise UserError(f"{path} is not a policy of this game: {error}") from error
+
+
+def _put_back(turned_first: np.ndarray, rules: Rules) -> np.ndarray:
+    """The rows of a graph's features in the order of an observation."""
+    x, z = _turned(rules)
+    rows = turned_first[-rules.observation.size :].copy()
+    rows[x + z] = turned_first[: len(x) + len(z)]
+    return rows
+
+
 def write_levels(exports: Sequence[PolicyExport], out: Path, rules: Rules) -> None:
     """List the levels in order, for the game to offer."""
     about = exports[0].about
@@ -133,7 +243,12 @@ def write_levels(exports: Sequence[PolicyExport], out: Path, rules: Rules) -> No
 
 
 def sample_observations(policy: FrozenPolicy, rules: Rules, layouts: list[Layout]) -> np.ndarray:
-    """Observations of a policy against random actions, and random ones: (rows, size) float32."""
+    """Observations of a policy against random actions, random ones, and edges.
+
+    Returns:
+        (rows, size) float32: thousands of real ones, then one of noise for eight of these, then
+        zeros, ones, single ones and huge numbers.
+    """
     from estragon.tag.arenas import Arenas
 
     random = np.random.default_rng(SEED)
@@ -147,8 +262,10 @@ def sample_observations(policy: FrozenPolicy, rules: Rules, layouts: list[Layout
         actions[own] = policy.act(seen[-1])
         observations = arenas.step(actions).observations
     played = np.concatenate(seen)
-    noise = random.normal(0.0, 3.0, (len(played) // NOISE_SHARE, played.shape[1]))
-    return np.concatenate([played, noise.astype(np.float32)])
+    size = played.shape[1]
+    noise = random.normal(0.0, 3.0, (len(played) // NOISE_SHARE, size))
+    edges = np.outer([0.0, 1.0, -1.0, 0.5, 1e3, -1e3, 1e6, -1e6, 1e-30], np.ones(size))
+    return np.concatenate([played, noise, edges, np.eye(size)]).astype(np.float32)
 
 
 def check_model(name: str, engine: Engine, policy: FrozenPolicy, observations: np.ndarray) -> float:
@@ -183,6 +300,15 @@ def _is_tied(logits: np.ndarray, moves: int) -> np.ndarray:
 
 def _model_bytes(export: PolicyExport, rules: Rules) -> bytes:
     about = {
+        **about_policy(
+            algorithm="ppo",
+            trainer="estragon self-play",
+            observations={"obs": {"space": "box", "size": [rules.observation.size]}},
+            actions=ACTIONS,
+            normalization="in the graph: obs",
+            memory=0,
+            training_steps=export.policy.trained_steps,
+        ),
         "role": export.policy.role,
         **export.about,
         "rules": rules.rules,

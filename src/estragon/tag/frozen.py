@@ -4,6 +4,7 @@ The network sees the world in the agent's heading frame and chooses one of a few
 both turns are part of the policy, so that everything outside speaks world axes.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -68,14 +69,20 @@ class FrozenPolicy:
             self._turned = [rules.field(field).start for field in TURNED_FIELDS]
 
     @classmethod
-    def untrained(cls, rules: Rules, role: Role, seed: int, hidden: int = 64) -> "FrozenPolicy":
-        """A policy as learning finds it: random weights, no preference among moves."""
+    def untrained(
+        cls, rules: Rules, role: Role, seed: int, hidden: int | Sequence[int] = 64
+    ) -> "FrozenPolicy":
+        """A policy as learning finds it: random weights, no preference among moves.
+
+        `hidden` is the size of both hidden layers, or of each of any number of them.
+        """
         random = np.random.default_rng(seed)
         size = rules.observation.size
         moves = moves_in_heading_frame()
+        layers = [hidden, hidden] if isinstance(hidden, int) else hidden
         weights = [
             (_orthogonal(random, rows, columns), np.zeros(columns, dtype=np.float32))
-            for rows, columns in pairwise([size, hidden, hidden, len(moves) + 2])
+            for rows, columns in pairwise([size, *layers, len(moves) + 2])
         ]
         weights[-1][0][:, :-1] *= 0.01
         weights[-1][1][len(moves)] = SHY_OF_JUMPING

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,29 @@ def open_player(
             yield OpenPlayer(games.num_envs, _steps(games, act), unwrapped)
 
 
+def game_settings(
+    model: str,
+    game: str | None = None,
+    *,
+    scene: str | None = None,
+    action_repeat: int | None = None,
+    **more: Any,
+) -> Sb3Settings:
+    """The settings to play a model; what is not given is that of the model's run."""
+    given: dict[str, Any] = {"env_path": game, "scene": scene, "action_repeat": action_repeat}
+    run = game_of_run(model)
+    known: dict[str, Any] = {
+        key: run.get(key) if value is None else value for key, value in given.items()
+    }
+    if known["env_path"] is None:
+        raise UserError(f"{model} does not lie in a run's folder; give --game")
+    if game is None:
+        known["arguments"] = dict(run.get("arguments") or {})
+    settings = Sb3Settings(**known, **more, inference=True, resume_model_path=Path(model))
+    settings.check()
+    return settings
+
+
 def game_of_run(model: str) -> dict[str, Any]:
     """The options of the run that a model is from; empty if it does not lie in a run's folder."""
     path = Path(model).expanduser().absolute()
@@ -92,7 +115,7 @@ def _open_rllib(path: Path, settings: Sb3Settings, plan: Plan | None) -> Iterato
 
     be_quiet()
     source = Checkpoint.find(path)
-    policies = load_policies(source)
+    policies = load_policies(source, trust=settings.trust)
     mapping = policy_of if len(policies) > 1 else lambda *_, **__: next(iter(policies))
     game = settings.game_options() | {"seed": settings.seed, "parameters": plan}
     with contextlib.closing(GameEnv(game)) as env:
@@ -120,11 +143,20 @@ class OnnxPolicy:
         self._path, self._runtime = path, OnnxRuntime()
         self._runtime.load(path)
         self._state: np.ndarray | None = None
+        self.fed: list[dict[str, np.ndarray]] | None = None
+        """If it is a list, the inputs of every decision are added to it."""
 
     def __call__(
         self, observed: dict[str, np.ndarray], does: spaces.Space[Any] | None, begins: np.ndarray
     ) -> np.ndarray:
         """The action of every agent; without an action space, continuous ones."""
+        inputs = self.feed(observed, begins)
+        if self.fed is not None:
+            self.fed.append(inputs)
+        return self.decode(self.said(inputs), does)
+
+    def feed(self, observed: dict[str, np.ndarray], begins: np.ndarray) -> dict[str, np.ndarray]:
+        """The file's inputs; where an episode begins, with an empty memory."""
         batch = len(begins)
         if self._state is not None:
             self._state[begins] = 0.0
@@ -141,12 +173,21 @@ class OnnxPolicy:
                 inputs[port.name] = np.concatenate(parts, axis=1)
             else:
                 inputs[port.name] = np.ones(batch, port.dtype)
+        return inputs
+
+    def said(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The outputs that mean actions; the memory is kept for the next decision."""
         outputs = self._runtime.run(inputs)
         if STATE_OUT in outputs:
             self._state = outputs[STATE_OUT].copy()
-        return self._decode(outputs[OUTPUT], does)
+        return outputs[OUTPUT]
 
-    def _decode(self, output: np.ndarray, does: spaces.Space[Any] | None) -> np.ndarray:
+    def decided(self, inputs: Mapping[str, np.ndarray], does: spaces.Space[Any]) -> np.ndarray:
+        """Actions for inputs that were given before."""
+        return self.decode(self._runtime.run(inputs)[OUTPUT], does)
+
+    def decode(self, output: np.ndarray, does: spaces.Space[Any] | None) -> np.ndarray:
+        """The actions that outputs mean."""
         if does is None:
             return np.asarray(np.clip(output, -1.0, 1.0))
         width = output.shape[1]

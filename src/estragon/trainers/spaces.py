@@ -1,11 +1,12 @@
 """Observation and action spaces: in words, as plain data, and how ONNX files are checked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from estragon.onnx.metadata import Ports
 from estragon.onnx.torch_export import TOLERANCE
 from estragon.support.errors import UserError
 
@@ -76,7 +77,68 @@ def has_images(space: spaces.Space[Any]) -> bool:
     return is_image(space)
 
 
-def random_numbers(
+def game_shape(part: spaces.Space[Any]) -> tuple[int, ...]:
+    """Shape of an observation as a game sends it: images have their channels last."""
+    if isinstance(part, spaces.Discrete):
+        return (1,)
+    shape = tuple(part.shape or ())
+    return (*shape[1:], shape[0]) if is_image(part) else shape
+
+
+def as_ports(parts: Mapping[str, spaces.Space[Any]], shapes: Sequence[Sequence[int]]) -> Ports:
+    """Observations for the metadata of an ONNX file."""
+    return {
+        key: {"space": "discrete", "size": [int(part.n)]}
+        if isinstance(part, spaces.Discrete)
+        else {"space": "box", "size": list(shape)}
+        for (key, part), shape in zip(parts.items(), shapes, strict=True)
+    }
+
+
+def action_layout(does: spaces.Space[Any]) -> list[dict[str, Any]]:
+    """Of a trainer that does not know the game's keys: type and size of each action."""
+    match does:
+        case spaces.Box():
+            return [{"action_type": "continuous", "size": int(np.prod(does.shape))}]
+        case spaces.Discrete():
+            return [{"action_type": "discrete", "size": int(does.n)}]
+        case spaces.MultiDiscrete():
+            return [{"action_type": "discrete", "size": size} for size in does.nvec.tolist()]
+    raise UserError(f"games have no actions like {does}")
+
+
+CHECKED = ((1, 5), (7, 5), (32, 5), (128, 8))
+"""Batches and steps in which an ONNX file is compared with its policy: 1,224 observations."""
+HUGE = 1e6
+LARGE = 100.0
+"""Outputs above this are compared by their share, not by their difference."""
+SPREADS = (0.1, 1.0, 10.0, 100.0)
+
+
+def checked_observations(
+    parts: Mapping[str, spaces.Space[Any]],
+    shapes: Sequence[tuple[int, ...]],
+    random: np.random.Generator,
+) -> Iterator[tuple[bool, list[np.ndarray]]]:
+    """Batches of observations to compare policies on, (batch, *shape) float32 of each part.
+
+    The first steps of a batch are random, the last ones of the largest batch are edges: zeros,
+    ones, bounds, single numbers and huge ones. Yields whether a new batch begins.
+    """
+    for batch, steps in CHECKED:
+        for step in range(steps):
+            is_edge = batch == CHECKED[-1][0] and step >= steps // 2
+            draw = _edges if is_edge else _random_numbers
+            yield (
+                step == 0,
+                [
+                    draw(part, (batch, *shape), random)
+                    for part, shape in zip(parts.values(), shapes, strict=True)
+                ],
+            )
+
+
+def _random_numbers(
     part: spaces.Space[Any], shape: tuple[int, ...], random: np.random.Generator
 ) -> np.ndarray:
     """Random observations of one key, as float32: choices, pixels or numbers."""
@@ -85,6 +147,34 @@ def random_numbers(
     if is_image(part):
         return random.integers(256, size=shape).astype(np.float32)
     return random.normal(size=shape).astype(np.float32)
+
+
+def _edges(
+    part: spaces.Space[Any], shape: tuple[int, ...], random: np.random.Generator
+) -> np.ndarray:
+    """Observations that are unusual, in random order."""
+    batch, *size = shape
+    if isinstance(part, spaces.Discrete):
+        return np.resize(np.arange(int(part.n)), shape).astype(np.float32)
+    count = int(np.prod(size))
+    rows = np.zeros((batch, count), np.float32)
+    if is_image(part):
+        rows[1], rows[2], rows[3, ::2], rows[4, 1::2] = 255.0, 1.0, 255.0, 255.0
+        rows[5:] = 255.0 * (random.random((batch - 5, count)) < random.random((batch - 5, 1)))
+        return rows[random.permutation(batch)].reshape(shape)
+    low, high = (_finite(bound, count) for bound in (part.low, part.high))  # type: ignore[attr-defined]
+    rows[1:9] = np.array([1.0, -1.0, 1e-30, HUGE, -HUGE, 1e3, -1e3, 0.5])[:, None]
+    rows[9], rows[10], rows[11, ::2], rows[12, 1::2] = low, high, high[::2], low[1::2]
+    ones = min(count, 32)
+    rows[np.arange(13, 13 + ones), random.permutation(count)[:ones]] = 1.0
+    rest = batch - 13 - ones
+    rows[13 + ones :] = random.normal(size=(rest, count)) * random.choice(SPREADS, (rest, 1))
+    return rows[random.permutation(batch)].reshape(shape)
+
+
+def _finite(bound: np.ndarray, count: int) -> np.ndarray:
+    flat = np.resize(np.asarray(bound, np.float64), count)
+    return np.clip(flat, -HUGE, HUGE).astype(np.float32)
 
 
 def check_outputs(
@@ -100,6 +190,8 @@ def check_outputs(
     """
     if not np.isfinite(output).all():
         raise UserError("the ONNX file returns NaN or infinity; not written")
+    # A number of a million is rounded by more than a number of one.
+    largest = np.maximum(1.0, np.abs(output).max(axis=1, keepdims=True) / LARGE)
     continuous = sum(size for kind, size in layout if kind == "continuous")
     has_stds = 0 < continuous == output.shape[1] - sum(size for _, size in layout)
     worst = 0.0
@@ -112,6 +204,6 @@ def check_outputs(
         else:
             chosen, actions = actions[:, :1].astype(int), actions[:, 1:]
             apart = part.max(axis=1, keepdims=True) - np.take_along_axis(part, chosen, axis=1)
-        worst = max(worst, float(apart.max()))
+        worst = max(worst, float((apart / largest).max()))
     if worst > TOLERANCE:
         raise UserError(f"the ONNX file does not act like the model, by {worst:.2g}; not written")

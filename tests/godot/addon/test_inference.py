@@ -1,13 +1,16 @@
 """ONNX models play agents: each with its own or Sync's, in one run, with memories of their own."""
 
 import contextlib
+import json
 from collections import Counter
 from math import exp
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from estragon.onnx.metadata import with_metadata
 from tests.godot.addon import models
 from tests.godot.addon.cast import (
     COUNTS,
@@ -202,6 +205,33 @@ def test_a_model_is_exchanged_while_the_game_runs(stage: Stage) -> None:
     assert "Stage/Ann cannot be played by" in error
     assert "bad.onnx" in error
     assert "the previous model stays in use" in error
+
+
+def test_a_model_of_other_spaces_is_refused_naming_both(stage: Stage) -> None:
+    def made(name: str, sees: dict[str, Any], does: list[Any]) -> Path:
+        path = models.constant(stage / name, 0, 1, 0)
+        about = {"observation_space": json.dumps(sees), "action_space": json.dumps(does)}
+        path.write_bytes(with_metadata(path.read_bytes(), about))
+        return path
+
+    two: dict[str, Any] = {"obs": {"space": "box", "size": [2]}}
+    kick: list[Any] = [{"action_type": "discrete", "size": 3}]
+    fits = made("fits.onnx", two, kick)
+    sees = made("sees.onnx", {"obs": {"space": "box", "size": [84]}}, kick)
+    does = made("does.onnx", two, [{"key": "run", "action_type": "continuous", "size": 3}])
+    found = stage.play(
+        *(
+            actor(path.stem, SEES, KICK, set={"onnx_model_path": str(path)})
+            for path in (fits, sees, does)
+        ),
+        ticks=9,
+    )
+    assert found.of("fits", "kick")[0] == 1
+    assert not found.acts.get("sees")
+    assert not found.acts.get("does")
+    first, second = sorted(found.errors, reverse=True)
+    assert "sees.onnx: the model sees obs: 84 numbers, the agent has obs: 2 numbers" in first
+    assert "does.onnx: the model does run: 3 continuous, the agent takes kick: 3 discrete" in second
 
 
 def test_a_file_that_was_written_anew_is_read_again(stage: Stage) -> None:

@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 from estragon.cli import main
+from estragon.onnx.metadata import read_metadata
 from tests.trainers.conftest import Game
 from tests.trainers.rllib.staging import ROUNDS, manifest, run_folder, train
 from tests.trainers.staging import read_metrics
@@ -72,24 +73,24 @@ def test_learn_save_go_on_play_export(
     assert train(path, *restore, "--inference") == 0
     assert "policy1: " in capsys.readouterr().out
     assert (
-        main(["convert", "rllib", str(run_folder(folder)), "-o", "more", "--policy", "policy1"])
-        == 0
+        main(["export", "rllib", str(run_folder(folder)), "-o", "more", "--policy", "policy1"]) == 0
     )
     assert (folder / "more" / "policy1.onnx").is_file()
     assert not (folder / "more" / "policy0.onnx").exists()
 
 
 @pytest.mark.prove
-def test_a_memory_is_learned_but_not_exported(
+def test_a_memory_is_learned_played_and_exported(
     folder: Path, game: Game, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = game(kind="discrete")
     (folder / "rllib_config.yaml").write_text("model: {use_lstm: true, lstm_cell_size: 8}\n")
     assert train(path, *ROUNDS) == 0, capsys.readouterr().err
     assert train(path, *ROUNDS, "--restore", str(run_folder(folder))) == 0
-    assert main(["convert", "rllib", str(run_folder(folder))]) == 2
-    assert "(use_lstm)" in capsys.readouterr().err
-    assert not (folder / "onnx_exports" / "policy0.onnx").exists()
+    assert train(path, "--restore", str(run_folder(folder)), "--inference") == 0
+    assert main(["export", "rllib", str(run_folder(folder))]) == 0
+    about = read_metadata(folder / "onnx_exports" / "policy0.onnx")
+    assert about["memory"] == "16"
 
 
 def test_numbers_beyond_one_key(folder: Path, game: Game) -> None:

@@ -1,5 +1,6 @@
 """Policies as ONNX: the layout that games expect, and the same actions."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from estragon.cli import main
 from estragon.onnx.compare import GodotRuntime, OnnxRuntime
 from estragon.onnx.compare import compare as engines_compare
+from estragon.onnx.metadata import read_metadata
 from estragon.support.errors import UserError
 from estragon.trainers.sb3.algorithms import ALGORITHMS, ModelSpec
 from estragon.trainers.sb3.export import ExportedPolicy, compare, export
 from estragon.trainers.sb3.settings import PolicyType
-from estragon.trainers.spaces import to_plain
+from estragon.trainers.spaces import checked_observations, game_shape, to_plain
 from tests.trainers.conftest import Game
 from tests.trainers.sb3.staging import model_path, train
 
@@ -84,6 +86,37 @@ def test_every_algorithm_has_the_layout_of_godot_rl(
     file = onnx.load(path)
     assert file.ir_version == 9
     assert file.opset_import[0].version == 13
+
+
+def test_the_file_says_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "policy.onnx"
+    model = model_of("ppo", STEER, MANY, policy_type="cnn")
+    model.num_timesteps = 1234
+    export(model, "ppo", path)
+    about = read_metadata(path)
+    assert (about["algorithm"], about["training_steps"], about["memory"]) == ("ppo", "1234", "0")
+    assert json.loads(about["observation_space"]) == {
+        "camera_2d": {"space": "box", "size": [36, 40, 3]},
+        "grid": {"space": "box", "size": [2, 3]},
+        "near": {"space": "discrete", "size": [4]},
+        "obs": {"space": "box", "size": [5]},
+    }
+    assert [each["size"] for each in json.loads(about["action_space"])] == [3, 2]
+    assert about["normalization"] == "none"
+    assert set(json.loads(about["versions"])) == {"estragon", "stable-baselines3", "torch"}
+
+
+def test_a_thousand_observations_and_edges_are_compared() -> None:
+    shapes = [game_shape(part) for part in MANY.spaces.values()]
+    drawn = list(checked_observations(MANY.spaces, shapes, np.random.default_rng(0)))
+    obs = np.concatenate([parts[list(MANY.spaces).index("obs")] for _, parts in drawn])
+    assert len(obs) >= 1_000
+    for edge in (0.0, 1.0, -1.0, 1e6, -1e6):
+        assert (obs == edge).all(axis=1).any()
+    image = np.concatenate(
+        [parts[list(MANY.spaces).index("camera_2d")] for _, parts in drawn if len(parts[0]) > 100]
+    )
+    assert (image == 255.0).all(axis=(1, 2, 3)).any()
 
 
 def test_a_memory_is_fed_back(tmp_path: Path) -> None:
@@ -166,22 +199,6 @@ def test_scales_are_inside(folder: Path, game: Game) -> None:
     assert not np.allclose(output[0], output[1])
 
 
-def test_a_foreign_model_is_converted_only_with_trust(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "theirs.zip"
-    model_of("td3", PUSH).save(path)
-    assert main(["convert", "sb3", str(path)]) == 2
-    error = capsys.readouterr().err
-    assert "runs code that is stored in it" in error
-    assert "--trust" in error
-    assert error.count("\n") == 1
-    assert not path.with_suffix(".onnx").exists()
-    assert main(["convert", "sb3", str(path), "--trust"]) == 0
-    assert "theirs.onnx: td3" in capsys.readouterr().out
-    assert path.with_suffix(".onnx").exists()
-
-
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_the_algorithm_of_a_file_is_found_out(
     algo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -189,7 +206,7 @@ def test_the_algorithm_of_a_file_is_found_out(
     does = PUSH if algo in ("sac", "td3", "ddpg") else CHOOSE
     model_of(algo, does).save(tmp_path / "theirs.zip")
     other = "a2c" if algo == "ppo" else "ppo"
-    assert main(["convert", "sb3", str(tmp_path / "theirs.zip"), "--algo", other]) == 2
+    assert main(["export", "sb3", str(tmp_path / "theirs.zip"), "--algo", other]) == 2
     assert f"was trained with {algo}, not {other}" in capsys.readouterr().err
 
 
@@ -206,6 +223,6 @@ def test_what_cannot_be_converted(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model_of("ppo", PUSH).save(tmp_path / "m.zip")
-    assert main(["convert", "sb3", str(tmp_path / "m.zip"), "--trust", *words]) == 2
+    assert main(["export", "sb3", str(tmp_path / "m.zip"), *words]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "m.onnx").exists()

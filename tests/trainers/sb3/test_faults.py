@@ -194,7 +194,7 @@ def test_a_foreign_pickle_is_not_opened(
     monkeypatch.setattr(cloudpickle, "loads", lambda *_: pytest.fail("unpickled"))
     with zipfile.ZipFile(folder / "m.zip", "w") as archive:
         archive.writestr("data", b'{"clip_range": {":type:": "x", ":serialized:": "gASVEmF0"}}')
-    for words in (["train", "sb3", "--resume_model_path", "m.zip"], ["convert", "sb3", "m.zip"]):
+    for words in (["train", "sb3", "--resume_model_path", "m.zip"], ["export", "sb3", "m.zip"]):
         assert main(words) == 2
         assert "--trust" in complaint(capsys)
 

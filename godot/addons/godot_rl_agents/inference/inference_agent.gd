@@ -8,14 +8,20 @@ var model: GodotRLModel
 var said: Dictionary = {}
 ## What it was given from one decision to the next.
 var reward: float = 0.0
+## What it was given in its episode so far, and in all of the last one.
+var earned: float = 0.0
+var last_return: float = 0.0
+## How many of its episodes are over.
+var episodes: int = 0
 ## Whether the game has just called its episode over.
 var is_over: bool = false
 ## Whether its episode began after the last decision.
 var is_new: bool = true
 
 var _actions: RLAddon.GodotRLActions
-## The episode of the last decision.
+## The episode of the last decision, and that of the last reward.
 var _episode: int = 0
+var _rewarded: int = 0
 
 
 func _init(of: Node, id: int, game_seed: int) -> void:
@@ -26,7 +32,9 @@ func _init(of: Node, id: int, game_seed: int) -> void:
 
 ## Be played by this model from now on. What does not fit, and then nothing changes, or "".
 func take(other: GodotRLModel) -> String:
-	var problem: String = agent.problem if agent.problem else other.misfit(agent.see())
+	var problem: String = agent.problem
+	problem = problem if problem else RLAddon.ModelAbout.misfit(other.metadata, agent.spaces)
+	problem = problem if problem else other.misfit(agent.see())
 	if problem:
 		return problem
 	var size: int = other.output_size()
@@ -54,6 +62,12 @@ func reckon() -> void:
 	if is_over:
 		agent.episode.begin_next()
 	is_new = is_new or agent.episode.number != _episode
+	earned += reward
+	if agent.episode.number != _rewarded:
+		_rewarded = agent.episode.number
+		last_return = earned
+		earned = 0.0
+		episodes += 1
 
 
 ## It is decided upon.

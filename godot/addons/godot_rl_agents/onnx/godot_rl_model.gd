@@ -20,6 +20,7 @@ const VALUES: Array[String] = ["value", "values", "vf_preds"]
 
 ## RLRuntime, once a model has needed it.
 static var _runtime: GDScript
+static var _has_threads: bool = not OS.has_feature("nothreads")
 
 ## Why the last call failed, or "".
 var error: String = ""
@@ -120,14 +121,19 @@ func predict(obs: Variant, agent: Variant = null) -> Variant:
 	return work.result()
 
 
-## Begin to predict on a worker thread; false while it still works on something.
+## Begin to predict on a worker thread; false while it still works on something. Where there are no
+## threads, as in most builds for the web, it predicts at once.
 func start(obs: Variant, agent: Variant = null) -> bool:
 	if is_busy():
 		return false
 	_join()
 	var kept: Variant = obs.duplicate(true) if obs is Array or obs is Dictionary else obs
 	_work = _scripts().GodotRLWork.new(_plan, _batch, kept, agent)
-	_task = WorkerThreadPool.add_task(_work.run, true, "onnx")
+	if _has_threads:
+		_task = WorkerThreadPool.add_task(_work.run, true, "onnx")
+	else:
+		_work.run()
+		_note(_work)
 	return true
 
 

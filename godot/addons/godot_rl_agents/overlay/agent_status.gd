@@ -14,6 +14,10 @@ var reward: float = 0.0
 var episode: String = NOTHING
 ## The value its policy predicts.
 var value: String = NOTHING
+## What it earned in this episode so far, and in the last one.
+var returns: String = NOTHING
+## What the model's file says about itself.
+var about: String = NOTHING
 ## Inference time, and the number of agents in the batch.
 var thought: String = NOTHING
 
@@ -60,7 +64,12 @@ func _read_agent(agent: RLAddon.Agent) -> void:
 func _read_player(player: RLAddon.InferenceAgent, by_policy: RLAddon.Policy) -> void:
 	_read_agent(player.agent)
 	by = by_policy.name.get_file()
+	var told: String = RLAddon.ModelAbout.describe(player.model.metadata)
+	about = told if told else NOTHING
 	reward = player.reward
+	returns = "%.3f" % player.earned
+	if player.episodes:
+		returns += ", last episode %.3f" % player.last_return
 	var expected: float = player.model.value_in(player.said)
 	value = NOTHING if is_nan(expected) else "%.3f" % expected
 	thought = "%.2f ms" % (player.model.duration_usec / 1000.0)

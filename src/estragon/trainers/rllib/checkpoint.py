@@ -2,7 +2,8 @@
 
 `Algorithm.from_checkpoint` reads ours like any other. We never use it: RLlib's files hold pickled
 objects, which run code when they are opened. We build the algorithm from `estragon.json`, and
-restore the tensors of `estragon.pt`.
+restore the tensors of `estragon.pt`. What plain RLlib wrote has neither, and is only opened if the
+user trusts it.
 """
 
 import dataclasses
@@ -18,14 +19,18 @@ import msgspec
 import numpy as np
 import torch
 import tree
+from gymnasium import spaces
 
 from estragon.support.errors import UserError
 from estragon.support.files import cannot_write, check_archive, write_whole
 from estragon.trainers.metrics import Counters
+from estragon.trainers.spaces import action_layout, to_plain
 
 ABOUT, STATE = "estragon.json", "estragon.pt"
 RLLIB_FILE = "rllib_checkpoint.json"
 MAX_BYTES = 2**36
+CLASS_FILE = "class_and_ctor_args.pkl"
+MODULES = Path("learner_group", "learner", "rl_module")
 
 
 class PolicySpaces(msgspec.Struct, frozen=True):
@@ -109,6 +114,44 @@ class Checkpoint:
             lambda leaf: leaf.numpy() if isinstance(leaf, torch.Tensor) else leaf, found
         )
         return arrays
+
+    def unpickle_modules(self, *, trust: bool) -> dict[str, tuple[Any, str, PolicySpaces]]:
+        """Network, algorithm and spaces of each policy of a checkpoint that plain RLlib wrote."""
+        if not trust:
+            raise UserError(
+                f"{self.path} was not made by Estragon: loading it runs code that is stored in it; "
+                "use --trust if you trust its author"
+            )
+        from ray.rllib.core.rl_module.multi_rl_module import MultiRLModule
+
+        try:
+            with (self.path / CLASS_FILE).open("rb") as stream:
+                algo = pickle.load(stream)["class"].__name__.lower()  # noqa: S301 - trusted
+            modules = MultiRLModule.from_checkpoint(str((self.path / MODULES).absolute()))
+            found = {name: (module, algo, _spaces_of(module)) for name, module in modules.items()}
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(f"cannot use {self.path} here: {error}") from error
+        if not found:
+            raise UserError(f"{self.path} has no policies")
+        return found
+
+
+def _spaces_of(module: Any) -> PolicySpaces:
+    """What a network observes and does, under names of ours; RLlib scales actions to -1..1."""
+    sees, does = module.observation_space, module.action_space
+    if not isinstance(sees, spaces.Box) or sees.dtype != np.float32:
+        raise UserError(f"its network sees {sees}; only numbers in a row can be exported")
+    if isinstance(does, spaces.Box):
+        does = spaces.Box(-1.0, 1.0, does.shape, np.float32)
+    layout = action_layout(does)
+    names = [f"action_{n}" for n in range(len(layout))] if len(layout) > 1 else ["action"]
+    actions = [
+        (name, each["action_type"], each["size"]) for name, each in zip(names, layout, strict=True)
+    ]
+    row = spaces.Box(-np.inf, np.inf, sees.shape, np.float32)
+    return PolicySpaces(to_plain(spaces.Dict({"obs": row})), to_plain(does), tuple(actions))
 
 
 def save(algorithm: Any, path: Path, about: About) -> None:

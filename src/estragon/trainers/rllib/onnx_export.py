@@ -12,23 +12,27 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from ray.rllib.core.columns import Columns
+from ray.rllib.core.models.base import ACTOR, ENCODER_OUT
 from torch import nn
 
+from estragon.onnx.metadata import about_policy
 from estragon.onnx.torch_export import (
-    CHECKED_BATCHES,
     IR_VERSION,
     OPSET,
     OUTPUT,
     STATE_IN,
+    STATE_OUT,
     export_policy,
+    recurrent_step,
     session_of,
+    state_size,
 )
 from estragon.support.errors import UserError
 from estragon.support.files import write_whole
 from estragon.trainers.rllib.checkpoint import Checkpoint
 from estragon.trainers.rllib.env import flatten
 from estragon.trainers.rllib.training import TrainedPolicy, load_policies
-from estragon.trainers.spaces import check_outputs, is_image, random_numbers
+from estragon.trainers.spaces import as_ports, check_outputs, checked_observations, is_image
 
 SEQ_LENS = "seq_lens"
 
@@ -41,16 +45,19 @@ def export_checkpoint(
     number: int | None = None,
     opset: int = OPSET,
     ir_version: int = IR_VERSION,
+    verify: bool = True,
+    trust: bool = False,
 ) -> list[Path]:
     """Write `<policy>.onnx` for every policy of a checkpoint, or for one.
 
     The path may be a run directory; `number` is which of its checkpoints, by default the latest.
+    With `trust`, it may be a checkpoint of plain RLlib.
     """
-    policies = load_policies(Checkpoint.find(path, number))
+    policies = load_policies(Checkpoint.find(path, number), trust=trust)
     if policy is not None and policy not in policies:
         raise UserError(f"--policy: no {policy}; choose one of {', '.join(policies)}")
     contents = {
-        folder / f"{name}.onnx": exported(each, opset, ir_version)
+        folder / f"{name}.onnx": exported(each, opset, ir_version, verify=verify)
         for name, each in policies.items()
         if policy in (None, name)
     }
@@ -59,18 +66,37 @@ def export_checkpoint(
     return list(contents)
 
 
-def exported(policy: TrainedPolicy, opset: int = OPSET, ir_version: int = IR_VERSION) -> bytes:
-    """The content of a file, compared with the policy."""
-    inputs = [torch.zeros(2, *_input_shape(part)) for part in policy.sees.spaces.values()]
+def exported(
+    policy: TrainedPolicy,
+    opset: int = OPSET,
+    ir_version: int = IR_VERSION,
+    *,
+    verify: bool = True,
+) -> bytes:
+    """The content of a file, compared with the policy unless not to `verify`."""
+    network = OnnxPolicy(policy).eval()
+    shapes = [_input_shape(part) for part in policy.sees.spaces.values()]
+    layout = [{"key": key, "action_type": kind, "size": size} for key, kind, size in policy.actions]
     data = export_policy(
-        OnnxPolicy(policy).eval(),
-        [*inputs, torch.zeros(2)],
+        network,
+        [*(torch.zeros(2, *shape) for shape in shapes), torch.zeros(network.state_shape(2))],
         [*policy.sees.spaces, STATE_IN],
         opset=opset,
         ir_version=ir_version,
         unused_inputs=[SEQ_LENS],
+        about=about_policy(
+            algorithm=policy.algo,
+            trainer="rllib",
+            observations=as_ports(policy.sees.spaces, shapes),
+            actions=layout,
+            normalization="none",
+            memory=sum(network.state_shape(1)[1:]),
+            training_steps=policy.steps,
+            packages=("ray", "torch"),
+        ),
     )
-    compare(session_of(data), policy)
+    if verify:
+        compare(session_of(data), policy, network)
     return data
 
 
@@ -83,26 +109,49 @@ class OnnxPolicy(nn.Module):
         self.parts = policy.sees.spaces
         self.algo = policy.algo
         self.columns = _columns(policy) if self.algo in ("ppo", "appo", "impala") else None
+        encoder: Any = self.module.pi_encoder if self.algo == "sac" else self.module.encoder
+        if self.module.is_stateful() and hasattr(encoder.config, "shared"):
+            encoder = encoder.encoder if encoder.config.shared else encoder.actor_encoder
+        self.encoder = encoder
+        self.cell = getattr(encoder, "lstm", getattr(encoder, "gru", None))
+
+    def state_shape(self, batch: int) -> tuple[int, ...]:
+        """(batch, state size) of a recurrent policy, else (batch,): a state that is passed on."""
+        return (batch,) if self.cell is None else (batch, state_size(self.cell))
 
     def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Observations, then the state, which is returned as it is."""
+        """Observations, then the state; returns (batch, actions) and the next state."""
         *seen, state = inputs
         rows = [_flat(part, value) for part, value in zip(self.parts.values(), seen, strict=True)]
-        batch = {Columns.OBS: rows[0] if len(rows) == 1 else torch.cat(rows, dim=1)}
+        encoded, state = self._encode(rows[0] if len(rows) == 1 else torch.cat(rows, dim=1), state)
         if self.algo == "dqn":
-            return self._q_values(self.module.encoder(batch)["encoder_out"]), state
+            return self._q_values(encoded), state
+        logits = self.module.pi(encoded)
         if self.algo == "sac":
-            logits = self.module.pi(self.module.pi_encoder(batch)["encoder_out"])
             return torch.tanh(logits[:, : logits.shape[1] // 2]), state
-        logits = self.module.pi(self.module.encoder(batch)["encoder_out"]["actor"])
         return logits if self.columns is None else logits[:, self.columns], state
 
+    def _encode(self, row: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.cell is None:
+            encoded = self.encoder({Columns.OBS: row})[ENCODER_OUT]
+            return encoded[ACTOR] if isinstance(encoded, dict) else encoded, state
+        if self.encoder.tokenizer is not None:
+            row = self.encoder.tokenizer({Columns.OBS: row})[ENCODER_OUT]
+        return recurrent_step(self.cell, row, state)
+
     def _q_values(self, encoded: torch.Tensor) -> torch.Tensor:
-        if self.module.num_atoms > 1:
-            raise UserError("dqn with num_atoms above 1 cannot be exported as ONNX")
-        values: torch.Tensor = self.module.af(encoded)
-        if self.module.uses_dueling:
-            values = values - values.mean(dim=-1, keepdim=True) + self.module.vf(encoded)
+        module = self.module
+        values: torch.Tensor = module.af(encoded)
+        if module.num_atoms > 1:
+            # A distribution over returns for each choice; its mean is the choice's value.
+            values = values.reshape(-1, int(module.action_space.n), module.num_atoms)
+        if module.uses_dueling:
+            base = module.vf(encoded)
+            values = values - values.mean(dim=-1, keepdim=True)
+            values = values + (base[:, None] if module.num_atoms > 1 else base)
+        if module.num_atoms > 1:
+            returns = torch.linspace(module.v_min, module.v_max, module.num_atoms)
+            values = (torch.softmax(values, dim=-1) * returns).sum(dim=-1)
         return values
 
 
@@ -140,26 +189,30 @@ def _columns(policy: TrainedPolicy) -> list[int] | None:
     return [column for key, _, _ in policy.actions for column in places[key]]
 
 
-def compare(session: Any, policy: TrainedPolicy) -> None:
-    """Raise an error if the file and the policy act differently on random observations."""
-    random = np.random.default_rng(0)
+def compare(session: Any, policy: TrainedPolicy, network: OnnxPolicy) -> None:
+    """Raise an error if the file and the policy act differently."""
+    parts = policy.sees.spaces
     layout = [(kind, size) for _, kind, size in policy.actions]
-    for batch in CHECKED_BATCHES:
-        sent = {
-            key: random_numbers(part, (batch, *_input_shape(part)), random)
-            for key, part in policy.sees.spaces.items()
-        }
-        typed = {key: values.astype(policy.sees[key].dtype) for key, values in sent.items()}
+    shapes = [_input_shape(part) for part in parts.values()]
+    random = np.random.default_rng(0)
+    for begins, drawn in checked_observations(parts, shapes, random):
+        batch = len(drawn[0])
+        if begins:
+            state: Any = np.zeros(network.state_shape(batch), np.float32)
+            states: list[Any] = [None] * batch
+        sent = dict(zip(parts, drawn, strict=True))
+        typed = {key: values.astype(parts[key].dtype) for key, values in sent.items()}
         seen = [
             flatten(policy.sees, {key: values[row] for key, values in typed.items()})
             for row in range(batch)
         ]
+        decided, states = policy.act(np.stack(seen), states)
         actions = [
             np.concatenate([np.ravel(action[key]) for key, _, _ in policy.actions])
             if isinstance(action, dict)
             else np.ravel(action)
-            for action in policy.act(np.stack(seen))
+            for action in decided
         ]
-        feed = sent | {name: np.ones(batch, np.float32) for name in (STATE_IN, SEQ_LENS)}
-        (output,) = session.run([OUTPUT], feed)
+        feed = sent | {STATE_IN: state, SEQ_LENS: np.ones(batch, np.float32)}
+        output, state = session.run([OUTPUT, STATE_OUT], feed)
         check_outputs(output, np.stack(actions), layout)

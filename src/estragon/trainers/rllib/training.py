@@ -361,18 +361,33 @@ def _print_start(learner: RllibAdapter, folder: Path) -> None:
 class TrainedPolicy:
     """One policy of a checkpoint; acts deterministically."""
 
-    def __init__(self, module: RLModule, algo: str, role: PolicySpaces) -> None:
+    def __init__(self, module: RLModule, algo: str, role: PolicySpaces, steps: int | None) -> None:
         self.module: Any = module
         self.algo, self.actions = algo, role.actions
         self.sees = cast("spaces.Dict", from_plain(role.sees))
         self.does = from_plain(role.does)
-        if module.is_stateful():
-            raise UserError("a recurrent policy (use_lstm) can be trained, but not played here")
+        self.steps = steps
+        """Of all agents, that it was trained for; None if the checkpoint does not say."""
 
-    def act(self, seen: np.ndarray) -> list[Any]:
-        """An action for each of the flat observations, (agents, …)."""
+    def act(self, seen: np.ndarray, states: list[Any] | None = None) -> tuple[list[Any], list[Any]]:
+        """An action and the next state for each of the flat observations, (agents, …).
+
+        A state is None at the start of an episode, and always of a policy without memory.
+        """
+        states = states or [None] * len(seen)
+        batch: dict[str, Any] = {Columns.OBS: torch.as_tensor(seen)}
+        is_stateful = self.module.is_stateful()
+        if is_stateful:
+            fresh = self.module.get_initial_state()
+            given = [fresh if state is None else state for state in states]
+            batch = {
+                Columns.OBS: batch[Columns.OBS][:, None],
+                Columns.STATE_IN: tree.map_structure(
+                    lambda *each: torch.stack([torch.as_tensor(part) for part in each]), *given
+                ),
+            }
         with torch.no_grad():
-            outputs = self.module.forward_inference({Columns.OBS: torch.as_tensor(seen)})
+            outputs = self.module.forward_inference(batch)
             if Columns.ACTIONS in outputs:
                 actions = outputs[Columns.ACTIONS]
             elif self.algo == "sac":  # RLlib's deterministic action lacks the tanh
@@ -381,18 +396,26 @@ class TrainedPolicy:
                 kind = self.module.get_inference_action_dist_cls()
                 dist = kind.from_logits(outputs[Columns.ACTION_DIST_INPUTS])
                 actions = dist.to_deterministic().sample()
-        arrays = tree.map_structure(np.asarray, actions)
-        rows = [tree.map_structure(lambda a: a[i], arrays) for i in range(len(seen))]  # noqa: B023
-        return [_bounded(self.does, row) for row in rows]
+        if is_stateful:
+            actions = tree.map_structure(lambda part: part[:, 0], actions)
+            states = _rows(outputs[Columns.STATE_OUT], len(seen))
+        decided = _rows(tree.map_structure(np.asarray, actions), len(seen))
+        return [_bounded(self.does, row) for row in decided], states
 
 
-def load_policies(source: Checkpoint) -> dict[str, TrainedPolicy]:
-    """The policies of a checkpoint, by name."""
+def _rows(batch: Any, count: int) -> list[Any]:
+    """What a batch of nested arrays holds for each row."""
+    return [tree.map_structure(lambda part: part[row], batch) for row in range(count)]  # noqa: B023
+
+
+def load_policies(source: Checkpoint, *, trust: bool = False) -> dict[str, TrainedPolicy]:
+    """The policies of a checkpoint, by name; with `trust`, also of one that plain RLlib wrote."""
     about = source.about
     if about is None:
-        raise UserError(
-            f"{source.path} was not made by Estragon: it does not say what its agents see and do"
-        )
+        return {
+            name: TrainedPolicy(module.eval(), algo, role, None)
+            for name, (module, algo, role) in source.unpickle_modules(trust=trust).items()
+        }
     policy_spaces = {
         policy: (flat_space(cast("spaces.Dict", from_plain(role.sees))), from_plain(role.does))
         for policy, role in about.policies.items()
@@ -407,7 +430,7 @@ def load_policies(source: Checkpoint) -> dict[str, TrainedPolicy]:
             modules[policy].set_state(state[policy])
         except (RuntimeError, ValueError, KeyError) as error:
             raise UserError(f"{source.path}: {policy}: {one_line(error)}") from error
-        found[policy] = TrainedPolicy(modules[policy].eval(), about.algo, role)
+        found[policy] = TrainedPolicy(modules[policy].eval(), about.algo, role, about.timesteps)
     return found
 
 
@@ -426,14 +449,20 @@ class RllibPlayer:
         self.num_agents = len(self._seen)
         self._rewards: dict[str, list[float]] = {}
         """By agent, those of its episode."""
+        self._states: dict[str, Any] = {}
+        """By agent, what its policy remembers of its episode."""
 
     def step(self) -> list[tuple[str, EndedEpisode]]:
         """One step of all agents; returns the episodes that ended, with their policies."""
         actions: dict[str, Any] = {}
         for name, policy in self._policies.items():
             if agents := [agent for agent in self._seen if self._mapping(agent) == name]:
-                decided = policy.act(np.stack([self._seen[agent] for agent in agents]))
+                decided, states = policy.act(
+                    np.stack([self._seen[agent] for agent in agents]),
+                    [self._states.get(agent) for agent in agents],
+                )
                 actions |= zip(agents, decided, strict=True)
+                self._states |= zip(agents, states, strict=True)
         seen, rewards, terminated, truncated, infos = self._game.step(actions)
         ended: list[tuple[str, EndedEpisode]] = []
         for agent, reward in rewards.items():
@@ -444,6 +473,7 @@ class RllibPlayer:
                 episode = (sum(received), len(received), info)
                 ended.append((self._mapping(agent), episode))
                 del self._rewards[agent], seen[agent]
+                self._states.pop(agent, None)
         self._seen = seen | self._game.begun
         self.num_agents = len(rewards)
         return ended

@@ -131,6 +131,22 @@ class FlatExtractor(BaseFeaturesExtractor):
         return torch.cat([each.flatten(1) for each in observations.values()], dim=1)
 
 
+def set_up(
+    algorithm: Sb3Algorithm, arguments: dict[str, Any], observations: Any, actions: Any
+) -> BaseAlgorithm:
+    """A new model without games, for spaces as SB3 has them: images have their channels first."""
+    if algorithm.is_off_policy:
+        arguments["buffer_size"] = 1
+    if algorithm.name == "sac":
+        arguments["target_entropy"] = 0.0  # SAC would look for it in the games
+    made: Any = algorithm.cls
+    model: BaseAlgorithm = made(env=None, _init_setup_model=False, device="cpu", **arguments)
+    model.observation_space, model.action_space = observations, actions
+    model.n_envs = 1
+    model._setup_model()  # noqa: SLF001
+    return model
+
+
 class ModelSpec(msgspec.Struct, frozen=True):
     """How to build a model, as plain data; saved with it."""
 
@@ -163,22 +179,11 @@ class ModelSpec(msgspec.Struct, frozen=True):
         observations: Any = from_plain(self.observation_space)
         actions = from_plain(self.action_space)
         arguments = self._arguments(observations, actions)
-        if self.algorithm.is_off_policy:
-            arguments["buffer_size"] = 1
-        if self.algo == "sac":
-            arguments["target_entropy"] = 0.0  # SAC would look for it in the games
-        made: Any = self.algorithm.cls
-        model: BaseAlgorithm = made(
-            env=None, _init_setup_model=False, seed=seed, device="cpu", **arguments
-        )
         parts = {
             key: VecTransposeImage.transpose_space(part) if is_image(part) else part
             for key, part in observations.spaces.items()
         }
-        model.observation_space, model.action_space = spaces.Dict(parts), actions
-        model.n_envs = 1
-        model._setup_model()  # noqa: SLF001
-        return model
+        return set_up(self.algorithm, arguments | {"seed": seed}, spaces.Dict(parts), actions)
 
     def _arguments(self, observations: Any, actions: Any) -> dict[str, Any]:
         algorithm = self.algorithm

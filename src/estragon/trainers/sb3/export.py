@@ -13,22 +13,29 @@ from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from torch import nn
 
+from estragon.onnx.metadata import about_policy
 from estragon.onnx.torch_export import (
-    CHECKED_BATCHES,
     IR_VERSION,
     OPSET,
     OUTPUT,
     STATE_IN,
     STATE_OUT,
     export_policy,
+    recurrent_step,
     session_of,
+    state_size,
 )
 from estragon.support.errors import UserError
 from estragon.support.files import write_whole
 from estragon.trainers.sb3.model_file import Arrays
-from estragon.trainers.spaces import check_outputs, is_image, random_numbers
-
-CHECKED_STEPS = 5
+from estragon.trainers.spaces import (
+    action_layout,
+    as_ports,
+    check_outputs,
+    checked_observations,
+    game_shape,
+    is_image,
+)
 
 
 def export(
@@ -71,7 +78,9 @@ def exported(
         inputs = [torch.zeros(2, *shape) for shape in policy.input_shapes]
         inputs.append(torch.zeros(policy.state_shape(2)))
         names = [*policy.input_names, STATE_IN]
-        data = export_policy(policy, inputs, names, opset=opset, ir_version=ir_version)
+        data = export_policy(
+            policy, inputs, names, opset=opset, ir_version=ir_version, about=policy.about()
+        )
         if verify:
             compare(data, policy, model, normalization)
     finally:
@@ -92,10 +101,14 @@ class ExportedPolicy(nn.Module):
         ):
             raise UserError(f"games take actions from -1 to 1, the model has {actions}")
         self.policy: Any = model.policy
+        self._actions, self._steps = action_layout(actions), int(model.num_timesteps)
         space = model.observation_space
         self.is_dict = isinstance(space, spaces.Dict)
         self.parts: dict[str, Any] = dict(space.spaces) if self.is_dict else {"obs": space}  # type: ignore[attr-defined]
         """The observation space of each input."""
+        for key, part in self.parts.items():
+            if not isinstance(part, spaces.Box | spaces.Discrete):
+                raise UserError(f"games send numbers, images and choices, not '{key}' as {part}")
         shapes = [game_shape(part) for part in self.parts.values()]
         self._sizes = [int(np.prod(shape)) for shape in shapes]
         self.input_names = ["obs"] if as_array else list(self.parts)
@@ -112,7 +125,23 @@ class ExportedPolicy(nn.Module):
     def state_shape(self, batch: int) -> tuple[int, ...]:
         """(batch, state size) of a recurrent policy, else (batch,): a state that is passed on."""
         lstm = getattr(self.policy, "lstm_actor", None)
-        return (batch,) if lstm is None else (batch, 2 * lstm.num_layers * lstm.hidden_size)
+        return (batch,) if lstm is None else (batch, state_size(lstm))
+
+    def about(self) -> dict[str, str]:
+        """The metadata of the file."""
+        scaled = [key for index, key in enumerate(self.parts) if hasattr(self, f"mean_{index}")]
+        return about_policy(
+            algorithm=self._algo,
+            trainer="stable-baselines3",
+            observations={"obs": {"space": "box", "size": [sum(self._sizes)]}}
+            if self._as_array
+            else as_ports(self.parts, self.input_shapes),
+            actions=self._actions,
+            normalization=f"in the graph: {', '.join(scaled)}" if scaled else "none",
+            memory=sum(self.state_shape(1)[1:]),
+            training_steps=self._steps,
+            packages=("stable-baselines3", "torch"),
+        )
 
     def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Observations, then the state; returns (batch, actions) and the next state."""
@@ -143,7 +172,7 @@ class ExportedPolicy(nn.Module):
         if isinstance(features, tuple):
             features = features[0]
         if self._algo == "recurrent_ppo":
-            features, state = _lstm_step(policy.lstm_actor, features, state)
+            features, state = recurrent_step(policy.lstm_actor, features, state)
         return policy.action_net(policy.mlp_extractor.forward_actor(features)), state
 
     def _prepare(self, index: int, part: spaces.Space[Any], value: torch.Tensor) -> torch.Tensor:
@@ -157,56 +186,42 @@ class ExportedPolicy(nn.Module):
         return value
 
 
-def game_shape(part: spaces.Space[Any]) -> tuple[int, ...]:
-    """Shape of an observation as a game sends it: images have their channels last."""
-    if isinstance(part, spaces.Discrete):
-        return (1,)
-    shape = tuple(part.shape or ())
-    return (*shape[1:], shape[0]) if is_image(part) else shape
-
-
 def compare(data: bytes, policy: ExportedPolicy, model: Any, normalization: Arrays | None) -> None:
     """Run the file and the model on random observations; UserError if their actions differ."""
     session = session_of(data)
+    layout = [(each["action_type"], each["size"]) for each in action_layout(model.action_space)]
+    shapes = [game_shape(part) for part in policy.parts.values()]
     random = np.random.default_rng(0)
-    match model.action_space:
-        case spaces.Box() as box:
-            layout = [("continuous", int(box.shape[0]))]
-        case space:
-            sizes = np.atleast_1d(space.n if isinstance(space, spaces.Discrete) else space.nvec)
-            layout = [("discrete", int(size)) for size in sizes]
-    for batch in CHECKED_BATCHES:
-        state = np.zeros(policy.state_shape(batch), np.float32)
-        lstm_states, episode_starts = None, np.ones(batch, bool)
-        for _ in range(CHECKED_STEPS):
-            sent, seen = _random_observations(policy, batch, random, normalization)
-            feed = dict(zip(policy.input_names, sent, strict=True)) | {STATE_IN: state}
-            output, state = session.run([OUTPUT, STATE_OUT], feed)
-            actions, lstm_states = model.predict(
-                seen, lstm_states, episode_starts, deterministic=True
-            )
-            episode_starts = np.zeros(batch, bool)
-            check_outputs(output, actions.reshape(batch, -1), layout)
+    for begins, drawn in checked_observations(policy.parts, shapes, random):
+        batch = len(drawn[0])
+        if begins:
+            state = np.zeros(policy.state_shape(batch), np.float32)
+            lstm_states, episode_starts = None, np.ones(batch, bool)
+        sent, seen = _sent_and_seen(policy, drawn, normalization)
+        feed = dict(zip(policy.input_names, sent, strict=True)) | {STATE_IN: state}
+        output, state = session.run([OUTPUT, STATE_OUT], feed)
+        actions, lstm_states = model.predict(seen, lstm_states, episode_starts, deterministic=True)
+        episode_starts = np.zeros(batch, bool)
+        check_outputs(output, actions.reshape(batch, -1), layout)
 
 
-def _random_observations(
-    policy: ExportedPolicy, batch: int, random: np.random.Generator, normalization: Arrays | None
+def _sent_and_seen(
+    policy: ExportedPolicy, sent: list[np.ndarray], normalization: Arrays | None
 ) -> tuple[list[np.ndarray], Any]:
     """Observations as a game sends them, and as the model sees them."""
-    sent: list[np.ndarray] = []
+    batch = len(sent[0])
     seen: dict[str, np.ndarray] = {}
-    for key, part in policy.parts.items():
-        drawn = random_numbers(part, (batch, *game_shape(part)), random)
-        sent.append(drawn)
+    for (key, part), drawn in zip(policy.parts.items(), sent, strict=True):
+        values = drawn
         if isinstance(part, spaces.Discrete):
-            drawn = drawn[:, 0].astype(int)
+            values = drawn[:, 0].astype(int)
         elif is_image(part):
-            drawn = drawn.transpose(0, 3, 1, 2).astype(np.uint8)
+            values = drawn.transpose(0, 3, 1, 2).astype(np.uint8)
         elif normalization is not None and f"obs/{key}/mean" in normalization:
             mean, std = _mean_and_std(normalization, key)
             limit = normalization["clip"]
-            drawn = np.clip((drawn - mean) / std, -limit, limit).astype(np.float32)
-        seen[key] = drawn
+            values = np.clip((drawn - mean) / std, -limit, limit).astype(np.float32)
+        seen[key] = values
     if policy.input_names != list(policy.parts):
         sent = [np.concatenate([each.reshape(batch, -1) for each in sent], axis=1)]
     return sent, seen if policy.is_dict else seen["obs"]
@@ -215,26 +230,3 @@ def _random_observations(
 def _mean_and_std(normalization: Arrays, key: str) -> tuple[np.ndarray, np.ndarray]:
     variance = normalization[f"obs/{key}/var"] + normalization["epsilon"]
     return normalization[f"obs/{key}/mean"], np.sqrt(variance)
-
-
-def _lstm_step(
-    lstm: nn.LSTM, features: torch.Tensor, state: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """One step of an LSTM in plain products; a state is hidden, then cell, layer by layer."""
-    size, layers = lstm.hidden_size, lstm.num_layers
-    hidden, cells = [], []
-    for layer in range(layers):
-        before = state[:, layer * size : (layer + 1) * size]
-        cell = state[:, (layers + layer) * size : (layers + layer + 1) * size]
-        gates = nn.functional.linear(
-            features, getattr(lstm, f"weight_ih_l{layer}"), getattr(lstm, f"bias_ih_l{layer}")
-        ) + nn.functional.linear(
-            before, getattr(lstm, f"weight_hh_l{layer}"), getattr(lstm, f"bias_hh_l{layer}")
-        )
-        # torch's order: input, forget, cell and output gates
-        i, f, g, o = (gates[:, part * size : (part + 1) * size] for part in range(4))
-        cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
-        features = torch.sigmoid(o) * torch.tanh(cell)
-        hidden.append(features)
-        cells.append(cell)
-    return features, torch.cat([*hidden, *cells], dim=1)

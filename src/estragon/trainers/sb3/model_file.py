@@ -2,11 +2,11 @@
 
 `PPO.load` reads our files like any other, but unpickles objects in them, which can run any code. We
 read our own files without that: the model is built from `estragon.json` and given its tensors. A
-file without `estragon.json` can only be unpickled, and only with --trust.
+file without `estragon.json` can be read for export where `foreign` understands it; to learn or to
+play, it is unpickled, and only with --trust.
 """
 
 import io
-import json
 import pickle
 import zipfile
 import zlib
@@ -29,12 +29,14 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from estragon.support.errors import UserError
 from estragon.support.files import check_archive, write_whole, writing_whole
 from estragon.trainers.sb3.algorithms import ALGORITHMS, ModelSpec, Sb3Algorithm
+from estragon.trainers.sb3.foreign import PickledError, attributes_of, load_foreign
 
 SPEC, NORMALIZATION, PARAMETERS = "estragon.json", "normalize.npz", "parameters.json"
 POLICY = "policy.onnx"
 READ = ("data", SPEC, NORMALIZATION, PARAMETERS)
 COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "_n_calls")
-MAX_BYTES = 2**36
+MAX_BYTES, MAX_READ = 2**33, 2**28
+"""Of a whole model unpacked, and of what is read before its tensors."""
 NOT_A_MODEL = (
     ValueError,
     EOFError,
@@ -52,15 +54,29 @@ class ModelFile:
     """A file whose plain data was read; its model is loaded later.
 
     The suffix of the path may be left out. `asked` is the algorithm that the user expects; with
-    `trust`, objects in a foreign file may be unpickled, which runs their code.
+    `trust`, objects in a foreign file may be unpickled, which runs their code. Without it, a
+    foreign file can only be read `for_export`.
     """
 
-    def __init__(self, path: Path, asked: str | None = None, *, trust: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        asked: str | None = None,
+        *,
+        trust: bool = False,
+        for_export: bool = False,
+    ) -> None:
         self.path = path if path.suffix or path.exists() else path.with_suffix(".zip")
         try:
+            if self.path.stat().st_size > MAX_BYTES:
+                raise ValueError(f"larger than {MAX_BYTES >> 30} GB")
             self._data = self.path.read_bytes()
             check_archive(self._data, MAX_BYTES)
             with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
+                if sum(each.file_size for each in archive.infolist() if each.filename in READ) > (
+                    MAX_READ
+                ):
+                    raise ValueError(f"its description is larger than {MAX_READ >> 20} MB")
                 members = {name: archive.read(name) for name in archive.namelist() if name in READ}
             if "data" not in members:
                 raise ValueError("not saved by Stable-Baselines3")
@@ -77,7 +93,8 @@ class ModelFile:
                 self.normalization = dict(
                     np.load(io.BytesIO(members[NORMALIZATION]), allow_pickle=False)
                 )
-            found = self.spec.algo if self.spec else _detect_algorithm(members["data"]) or asked
+            self._attributes = attributes_of(members["data"])
+            found = self.spec.algo if self.spec else _detect_algorithm(self._attributes) or asked
         except OSError as error:
             raise UserError(f"cannot read {self.path}: {error.strerror or error}") from error
         except NOT_A_MODEL as error:
@@ -90,11 +107,9 @@ class ModelFile:
         if found not in ALGORITHMS:
             raise UserError(f"{self.path}: made by a newer Estragon, with {found}")
         self.algorithm: Sb3Algorithm = ALGORITHMS[found]
-        if self.spec is None and not trust:
-            raise UserError(
-                f"{self.path} was not made by Estragon: loading it runs code that is stored in it; "
-                "use --trust if you trust its author"
-            )
+        self._trust = trust
+        if self.spec is None and not trust and not for_export:
+            raise self._needs_trust()
 
     @property
     def steps(self) -> int:
@@ -126,13 +141,28 @@ class ModelFile:
     def load_for_export(self) -> BaseAlgorithm:
         """The model without games: it can act, but not learn."""
         if self.spec is None:
+            try:
+                return load_foreign(self._data, self._attributes, self.algorithm)
+            except PickledError as error:
+                if not self._trust:
+                    raise self._needs_trust(f" ({error})") from error
+            except UserError as error:
+                raise UserError(f"{self.path}: {error}") from error
             return self.unpickle(None, "cpu", {})
         model = self.spec.build_without_env()
         self.restore(model)
         return model
 
+    def _needs_trust(self, why: str = "") -> UserError:
+        return UserError(
+            f"{self.path} was not made by Estragon{why}: loading it runs code that is stored in "
+            "it; use --trust if you trust its author"
+        )
+
     def unpickle(self, env: VecEnv | None, device: str, changed: dict[str, Any]) -> BaseAlgorithm:
         """Load a trusted file with SB3 itself."""
+        if not self._trust:
+            raise self._needs_trust()
         try:
             return self.algorithm.cls.load(io.BytesIO(self._data), env, device, **changed)
         except Exception as error:
@@ -244,11 +274,8 @@ def _statistics(env: VecNormalize) -> dict[str, RunningMeanStd]:
     return {f"obs/{key}": each for key, each in observed.items()} | {"reward": env.ret_rms}
 
 
-def _detect_algorithm(text: bytes) -> str | None:
+def _detect_algorithm(data: dict[str, Any]) -> str | None:
     """By the attributes that SB3 saved as JSON; None if they fit no known algorithm."""
-    data = json.loads(text)
-    if not isinstance(data, dict):
-        return None
     policy = str(data.get("policy_class", ""))
     if "clip_range" in data:
         if "maskable" in policy:

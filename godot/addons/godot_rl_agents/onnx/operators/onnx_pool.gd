@@ -1,6 +1,9 @@
 extends RLRuntime.OnnxStep
 ## MaxPool and AveragePool, and the same over whole images.
 
+## Whether it takes and makes images as vectors of channels.
+var has_lanes: bool = false
+
 var _window: RLRuntime.OnnxWindow
 var _counts_padding: bool = false
 
@@ -29,7 +32,44 @@ func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	var problem: String = _window.fit(sizes)
 	if problem:
 		return fail(problem)
-	return _pooled(image, sizes)
+	return _largest_lanes(image, sizes) if image.lanes else _pooled(image, sizes)
+
+
+## Whether it may take and make images as vectors of channels.
+func can_have_lanes() -> bool:
+	return node.op == "MaxPool" and _window.is_plain()
+
+
+func _largest_lanes(
+	image: RLRuntime.OnnxTensor, sizes: PackedInt64Array
+) -> Array[RLRuntime.OnnxTensor]:
+	var shape: PackedInt64Array = image.dims.slice(0, 2)
+	shape.append_array(_window.positions)
+	if not may_make(shape, RLRuntime.OnnxShape.count(_window.kernel)):
+		return []
+	var blocks: int = (image.dims[1] + 3) >> 2
+	var made: PackedVector4Array = []
+	made.resize(image.dims[0] * blocks * RLRuntime.OnnxShape.count(_window.positions))
+	var stride: Vector2i = _window.strides()
+	var pads: PackedInt64Array = _window.pads()
+	var at: int = 0
+	for piece: int in image.dims[0]:
+		for y: int in _window.positions[0]:
+			var top: int = y * stride.x - pads[0]
+			var lines: Array = range(maxi(top, 0), mini(top + _window.kernel[0], sizes[0]))
+			for x: int in _window.positions[1]:
+				var left: int = x * stride.y - pads[1]
+				var from: int = maxi(left, 0)
+				var to: int = mini(left + _window.kernel[1], sizes[1])
+				for block: int in blocks:
+					var largest: Vector4 = Vector4(-INF, -INF, -INF, -INF)
+					for line: int in lines:
+						var start: int = ((piece * sizes[0] + line) * sizes[1]) * blocks + block
+						for column: int in range(from, to):
+							largest = largest.max(image.lanes[start + column * blocks])
+					made[at] = largest
+					at += 1
+	return [RLRuntime.OnnxTensor.of_lanes(made, shape)]
 
 
 func _pooled(image: RLRuntime.OnnxTensor, sizes: PackedInt64Array) -> Array[RLRuntime.OnnxTensor]:

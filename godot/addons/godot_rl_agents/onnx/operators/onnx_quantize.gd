@@ -11,6 +11,9 @@ const RANGES: Dictionary[int, Vector2i] = {
 	RLRuntime.OnnxTensor.Type.INT16: Vector2i(-32768, 32767),
 }
 
+## Whether a QuantizeLinear has taken in the DequantizeLinear that follows: floats come out.
+var is_rounding: bool = false
+
 var _axis: int = 1
 var _type: int = RLRuntime.OnnxTensor.Type.UNDEFINED
 var _dense: RLRuntime.OnnxDense
@@ -35,6 +38,21 @@ func compute(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 		"MatMulInteger":
 			return _product(given)
 	return _dynamic(given)
+
+
+## Take in the step that undoes this one; false if it does anything else.
+func absorb_inverse(other: RLRuntime.OnnxStep) -> bool:
+	if node.op != "QuantizeLinear" or other.node.op != "DequantizeLinear" or is_rounding:
+		return false
+	if known.size() != 3 or other.known.size() != 3 or outputs[0] != other.inputs[0]:
+		return false
+	for index: int in [1, 2]:
+		if not known[index] or not other.known[index] or known[index].count() != 1:
+			return false
+		if known[index].as_floats() != other.known[index].as_floats():
+			return false
+	is_rounding = true
+	return true
 
 
 ## The numbers of a quantized tensor less its zero point, as floats; the zero point is one number,
@@ -83,12 +101,33 @@ func _quantize(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor
 	var type: int = zero.type if zero else (_type if _type else RLRuntime.OnnxTensor.Type.UINT8)
 	if not RANGES.has(type) or not may_make(given[0].dims, 2):
 		return fail("it makes %s" % RLRuntime.OnnxTensor.type_name(type))
+	if is_rounding:
+		var middle: float = zero.as_floats()[0]
+		return [_stepped(given[0], given[1].floats[0], middle, RANGES[type])]
 	var scale: PackedFloat32Array = along(self, given[1].floats, given[0], _axis)
 	var centre: PackedFloat32Array = [0.0]
 	centre = along(self, zero.as_floats() if zero else centre, given[0], _axis)
 	if error:
 		return []
 	return [_rounded(given[0], scale, centre, type)]
+
+
+## Quantized and back: the nearest of the numbers that can be said.
+func _stepped(
+	tensor: RLRuntime.OnnxTensor, scale: float, centre: float, bounds: Vector2i
+) -> RLRuntime.OnnxTensor:
+	var least: float = bounds.x - centre
+	var largest: float = bounds.y - centre
+	var made: PackedFloat32Array = tensor.floats.duplicate()
+	for index: int in made.size():
+		# rounded to a float32 here, as below
+		made[index] = made[index] / scale
+		var quotient: float = made[index]
+		var whole: float = roundf(quotient)
+		if absf(quotient - whole) == 0.5:
+			whole = 2.0 * roundf(0.5 * quotient)
+		made[index] = clampf(whole, least, largest) * scale
+	return RLRuntime.OnnxTensor.of_floats(made, tensor.dims)
 
 
 func _rounded(

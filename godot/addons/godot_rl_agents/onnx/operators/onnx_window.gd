@@ -23,6 +23,21 @@ func _init(node: RLRuntime.OnnxNode) -> void:
 	_rounds_up = node.whole("ceil_mode") != 0
 
 
+## Whether it has two axes, and its places lie side by side.
+func is_plain() -> bool:
+	var rank: int = maxi(kernel.size(), maxi(_strides.size(), _pads.size() / 2))
+	return rank in [0, 2] and not _rounds_up and _dilations.count(1) == _dilations.size()
+
+
+func strides() -> Vector2i:
+	return Vector2i(_strides[0], _strides[1])
+
+
+## Before the first and after the last line and column: top, left, bottom, right.
+func pads() -> PackedInt64Array:
+	return _pads
+
+
 ## Lay it on an image of these sizes; returns what is wrong, or "".
 func fit(image: PackedInt64Array) -> String:
 	var rank: int = image.size()

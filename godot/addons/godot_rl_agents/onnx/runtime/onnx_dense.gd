@@ -37,7 +37,7 @@ func _init(
 	_column_blocks = (n + 3) >> 2
 	var padded: PackedFloat32Array = bias.duplicate()
 	padded.resize(4 * _column_blocks)
-	_bias = _to_vectors(padded)
+	_bias = to_vectors(padded)
 	for to: int in range(0, _column_blocks, TILE):
 		for from: int in range(0, _row_blocks, TILE):
 			var size: Vector2i = Vector2i(
@@ -63,9 +63,8 @@ func multiply(left: PackedFloat32Array, m: int) -> PackedFloat32Array:
 ## The same, through Relu, Tanh, Sigmoid or nothing.
 func activated(left: PackedFloat32Array, m: int, activation: String) -> PackedFloat32Array:
 	var vectors: PackedVector4Array = _multiply(_rows_of(left, m), m)
-	if activation:
-		_activate(vectors, activation)
-	var wide: PackedFloat32Array = _to_floats(vectors)
+	activate(vectors, activation)
+	var wide: PackedFloat32Array = to_floats(vectors)
 	if columns & 3 == 0:
 		return wide
 	if m == 1:
@@ -81,30 +80,46 @@ func activated(left: PackedFloat32Array, m: int, activation: String) -> PackedFl
 ## The rows of an m×K matrix as vectors, each row filled up with zeros.
 func _rows_of(left: PackedFloat32Array, m: int) -> PackedVector4Array:
 	if rows & 3 == 0:
-		return _to_vectors(left)
+		return to_vectors(left)
 	var padded: PackedFloat32Array = []
 	for row: int in m:
 		padded.append_array(left.slice(row * rows, (row + 1) * rows))
 		padded.resize(4 * (row + 1) * _row_blocks)
-	return _to_vectors(padded)
+	return to_vectors(padded)
 
 
 ## The same product on vectors: m rows, each filled up to a whole number of them.
 func _multiply(left: PackedVector4Array, m: int) -> PackedVector4Array:
 	if m == 0:
 		return PackedVector4Array()
-	var product: PackedVector4Array = _bias.duplicate()
-	while product.size() < m * _column_blocks:
-		product.append_array(product.slice(0, m * _column_blocks - product.size()))
-	var tile: int = 0
-	for to: int in range(0, _column_blocks, TILE):
-		for from: int in range(0, _row_blocks, TILE):
-			_tiles[tile].call(&"add", left, from, _row_blocks, product, to, _column_blocks, m)
-			tile += 1
+	var product: PackedVector4Array = bias_for(m)
+	add_to(product, 0, left, 0, _row_blocks, m)
 	return product
 
 
-func _activate(vectors: PackedVector4Array, activation: String) -> void:
+## The bias as m rows of vectors, to add a product to.
+func bias_for(m: int) -> PackedVector4Array:
+	var product: PackedVector4Array = _bias.duplicate()
+	while product.size() < m * _column_blocks:
+		product.append_array(product.slice(0, m * _column_blocks - product.size()))
+	return product
+
+
+## Add the product with m rows to those of `product` from `row` on. Rows of `left` begin at vector
+## `at`, `step` vectors apart; they may overlap.
+func add_to(
+	product: PackedVector4Array, row: int, left: PackedVector4Array, at: int, step: int, m: int
+) -> void:
+	var first: int = row * _column_blocks
+	var tile: int = 0
+	for to: int in range(0, _column_blocks, TILE):
+		for from: int in range(0, _row_blocks, TILE):
+			_tiles[tile].call(&"add", left, at + from, step, product, first + to, _column_blocks, m)
+			tile += 1
+
+
+## Relu, Tanh, Sigmoid or nothing.
+static func activate(vectors: PackedVector4Array, activation: String) -> void:
 	match activation:
 		"Relu":
 			for index: int in vectors.size():
@@ -180,7 +195,7 @@ static func _kernel_source(size: Vector2i) -> String:
 	return "\n".join(lines) + "\n"
 
 
-static func _to_vectors(values: PackedFloat32Array) -> PackedVector4Array:
+static func to_vectors(values: PackedFloat32Array) -> PackedVector4Array:
 	if not _has_doubles:
 		return values.to_byte_array().to_vector4_array()
 	var wide: PackedFloat64Array = []
@@ -190,7 +205,7 @@ static func _to_vectors(values: PackedFloat32Array) -> PackedVector4Array:
 	return wide.to_byte_array().to_vector4_array()
 
 
-static func _to_floats(vectors: PackedVector4Array) -> PackedFloat32Array:
+static func to_floats(vectors: PackedVector4Array) -> PackedFloat32Array:
 	if not _has_doubles:
 		return vectors.to_byte_array().to_float32_array()
 	var narrow: PackedFloat32Array = []

@@ -13,6 +13,10 @@ var outputs: Array[RLRuntime.OnnxPort] = []
 ## The operators of the graph, each once, in alphabetical order.
 var operators: PackedStringArray = []
 
+## Whether a run notes how long each step takes, in `usec`.
+var is_timed: bool = false
+var usec: PackedInt64Array = []
+
 var _steps: Array[RLRuntime.OnnxStep] = []
 ## The values no longer needed after each step.
 var _released: Array[PackedInt32Array] = []
@@ -68,6 +72,14 @@ func run(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 	return _run(given)
 
 
+## The node and the operators of every step, in order; steps that were fused are one.
+func step_names() -> PackedStringArray:
+	var names: PackedStringArray = []
+	for step: RLRuntime.OnnxStep in _steps:
+		names.append(step.node.describe())
+	return names
+
+
 ## The last size of an output; 0 if neither the file nor the trial told.
 func output_width(index: int) -> int:
 	var dims: PackedInt64Array = outputs[index].dims
@@ -81,6 +93,8 @@ func fail(what: String) -> void:
 
 
 func _run(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
+	if is_timed:
+		usec.resize(_steps.size())
 	var values: Array[RLRuntime.OnnxTensor] = _constants.duplicate()
 	for index: int in inputs.size():
 		values[_input_slots[index]] = given[index]
@@ -89,7 +103,10 @@ func _run(given: Array[RLRuntime.OnnxTensor]) -> Array[RLRuntime.OnnxTensor]:
 		var taken: Array[RLRuntime.OnnxTensor] = []
 		for slot: int in step.inputs:
 			taken.append(values[slot] if slot >= 0 else null)
+		var started: int = Time.get_ticks_usec() if is_timed else 0
 		var made: Array[RLRuntime.OnnxTensor] = step.compute(taken)
+		if is_timed:
+			usec[index] = Time.get_ticks_usec() - started
 		if step.error:
 			_fail("%s: %s" % [step.node.describe(), step.error])
 			step.error = ""

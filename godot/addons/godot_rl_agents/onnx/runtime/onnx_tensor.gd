@@ -46,6 +46,9 @@ var type: int = Type.FLOAT
 var dims: PackedInt64Array = []
 ## The numbers, row by row, of a floating tensor.
 var floats: PackedFloat32Array = []
+## Instead of `floats`, an image's pixels, line by line, as vectors of four channels each: only
+## between steps that were told to make and to take them.
+var lanes: PackedVector4Array = []
 ## The numbers, row by row, of any other.
 var ints: PackedInt64Array = []
 
@@ -57,6 +60,13 @@ static func of_floats(
 	tensor.type = kind
 	tensor.dims = shape
 	tensor.floats = values
+	return tensor
+
+
+static func of_lanes(values: PackedVector4Array, shape: PackedInt64Array) -> RLRuntime.OnnxTensor:
+	var tensor: RLRuntime.OnnxTensor = RLRuntime.OnnxTensor.new()
+	tensor.dims = shape
+	tensor.lanes = values
 	return tensor
 
 

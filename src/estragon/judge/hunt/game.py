@@ -44,6 +44,15 @@ class Scene(msgspec.Struct):
     reset_after: list[float | None] = []
     """Of the agents, in ticks."""
     ticks_per_sec: float = 60.0
+    things: list[str] = []
+    """What the player could meet."""
+    kinds: list[str] = []
+    """Of the things: those of one kind are siblings."""
+    is_solid: list[bool] = []
+    variables: list[str] = []
+    """Of the scene's scripts."""
+    types: str = ""
+    """Of the variables: b, i, f, s for texts by their hash, n for sizes of containers."""
 
 
 class LogEntry(msgspec.Struct, frozen=True):
@@ -68,6 +77,8 @@ class Snapshot:
     ended: np.ndarray
     """Of each agent, whether its episode ended in this step."""
     infos: list[dict[str, Any]]
+    state: np.ndarray
+    """-1, then place and nearness of each thing, then the variables: float64, empty if unknown."""
     cpu_ms: float = 0.0
     lost: str = ""
     """How the game crashed or hung, if it did."""
@@ -77,6 +88,18 @@ class Snapshot:
         """(ticks, bodies, WIDTH)."""
         count = len(self.scene.bodies)
         return self.ticks[:, HEAD : HEAD + WIDTH * count].reshape(-1, count, WIDTH)
+
+    @property
+    def things(self) -> np.ndarray:
+        """(things, 4): place, and how near the first body came; 1 is the edge of a thing's box."""
+        count = len(self.scene.things) if len(self.state) else 0
+        things: np.ndarray = self.state[1 : 1 + 4 * count].reshape(count, 4)
+        return things
+
+    @property
+    def variables(self) -> np.ndarray:
+        """Values of the scripts' variables, NaN where one is gone."""
+        return self.state[1 + 4 * len(self.scene.things) :]
 
     @property
     def watched(self) -> np.ndarray:
@@ -161,6 +184,7 @@ class HuntedGame:
     def _attach(self) -> None:
         self._scene, self._log_at = Scene(), 0
         self._ticks: list[np.ndarray] = []
+        self._state = np.zeros(0)
         self._probe: Channel | None = None
         if self.has_probe:
             self._probe = Channel(self._listener.accept()[0])
@@ -199,6 +223,7 @@ class HuntedGame:
             rewards=result.rewards[:rows],
             ended=(result.flags[:rows] & ENDED) != 0,
             infos=infos[:rows],
+            state=self._state,
             cpu_ms=1e3 * (self._cpu_sec - before),
         )
 
@@ -215,21 +240,27 @@ class HuntedGame:
             )
         empty = np.zeros(0)
         ticks = self._read_probe()
-        return Snapshot(self._scene, ticks, self._read_log(), empty, empty, empty, [], lost=how)
+        log = self._read_log()
+        return Snapshot(self._scene, ticks, log, empty, empty, empty, [], empty, lost=how)
 
     def _read_probe(self) -> np.ndarray:
-        probe = self._probe
+        probe, states = self._probe, []
         while probe is not None and select.select([probe], [], [], 0.0)[0]:
             try:
                 probe.read(1.0)
                 while frame := probe.take():
                     if frame[:1] == b"{":
                         self._scene = msgspec.json.decode(frame, type=Scene)
-                        self._ticks = []
-                    else:
-                        self._ticks.append(np.frombuffer(frame, np.float64))
+                        self._ticks, states, self._state = [], [], np.zeros(0)
+                        continue
+                    numbers = np.frombuffer(frame, np.float64)
+                    (states if numbers[0] == -1.0 else self._ticks).append(numbers)
             except ChannelError:
                 break
+        if states:
+            self._state = states[-1].copy()
+            near = slice(4, 4 * len(self._scene.things) + 1, 4)
+            self._state[near] = np.min([each[near] for each in states], axis=0)
         ticks, self._ticks = self._ticks, []
         return np.array(ticks) if ticks else np.zeros((0, HEAD + WIDTH * len(self._scene.bodies)))
 

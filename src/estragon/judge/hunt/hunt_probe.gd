@@ -4,7 +4,8 @@ extends Node
 ##
 ## It runs before Sync, so that a tick's report is sent before the trainer has its answer. A frame
 ## is a length, then JSON when the bodies changed, or packed float64: 4 numbers, then 7 for each
-## body, then the watched properties.
+## body, then the watched properties. Every so manyth tick also packed float64 of the scene's state:
+## -1, then the place of each thing and how near the first body is, then the scripts' variables.
 
 const FIRST: int = -(1 << 30) - 1
 const MOST_BODIES: int = 24
@@ -15,6 +16,18 @@ const MOST_DEPTHS: int = 6
 const LARGE: float = 0.2
 const MOVING: Array[String] = ["Character", "Rigid", "Animatable"]
 const MOST_CONTACTS: int = 8
+const STATE_TICKS: int = 3
+const MOST_THINGS: int = 40
+const MOST_VARIABLES: int = 160
+## Objects in variables of nodes, and elements of arrays, are read so deep, and so many.
+const MOST_NESTED: int = 2
+const MOST_ELEMENTS: int = 6
+## The first of the types that have a size.
+const SIZED: int = TYPE_DICTIONARY
+const NUMBERS: Array[int] = [TYPE_BOOL, TYPE_INT, TYPE_FLOAT]
+const TYPES: Dictionary[int, String] = {
+	TYPE_BOOL: "b", TYPE_INT: "i", TYPE_FLOAT: "f", TYPE_STRING: "s"
+}
 
 var _socket: StreamPeerTCP = StreamPeerTCP.new()
 var _is_stale: bool = true
@@ -23,6 +36,15 @@ var _depths: PackedFloat64Array = []
 var _tick: int = 0
 ## Each a node's path and a property, such as Main/Player:position:y.
 var _watched: PackedStringArray
+var _things: Array[Node] = []
+## Of each thing, what its shape covers in its own axes; without a volume if that is not known.
+var _boxes: Array[AABB] = []
+## The ids of the objects with variables.
+var _owners: PackedInt64Array = []
+var _properties: Array[PackedStringArray] = []
+var _variables: PackedStringArray = []
+## A letter for each variable.
+var _types: String = ""
 var _shape_2d: PhysicsShapeQueryParameters2D = PhysicsShapeQueryParameters2D.new()
 var _shape_3d: PhysicsShapeQueryParameters3D = PhysicsShapeQueryParameters3D.new()
 
@@ -51,6 +73,8 @@ func _physics_process(_delta: float) -> void:
 	if _is_stale:
 		_is_stale = false
 		_find_bodies()
+		_find_things()
+		_find_variables()
 		_send(JSON.stringify(_describe()).to_utf8_buffer())
 	_tick += 1
 	var numbers: PackedFloat64Array = [
@@ -76,6 +100,8 @@ func _physics_process(_delta: float) -> void:
 	for property: String in _watched:
 		numbers.append(_value_of(property))
 	_send(numbers.to_byte_array())
+	if _tick % STATE_TICKS == 0:
+		_send(_state().to_byte_array())
 
 
 func _send(frame: PackedByteArray) -> void:
@@ -120,6 +146,11 @@ func _describe() -> Dictionary:
 		"is_3d": is_3d,
 		"bounds": _level("CollisionShape3D" if is_3d else "CollisionShape2D"),
 		"reset_after": limits,
+		"things": _things.map(func(thing: Node) -> String: return str(thing.get_path())),
+		"kinds": _things.map(_kind_of),
+		"is_solid": _things.map(func(each: Node) -> bool: return _is_physics_body(each)),
+		"variables": _variables,
+		"types": _types,
 		"ticks_per_sec": Engine.physics_ticks_per_second / maxf(Engine.time_scale, 0.01),
 	}
 
@@ -141,6 +172,160 @@ func _level(kind: String) -> Array:
 		return []
 	var ends: Array = [whole[0].position, whole[0].end]
 	return ends.map(func(at: Vector3) -> Array: return [at.x, at.y, at.z])
+
+
+## What the player could meet: bodies, areas, what has a script or a mesh; not the player's parts.
+func _find_things() -> void:
+	_things.clear()
+	_boxes.clear()
+	var wanted: Array[Node] = []
+	var classes: Array[String] = ["CollisionObject", "MeshInstance", "Sprite", "Marker"]
+	for kind: String in classes:
+		for dimension: String in ["3D", "2D"]:
+			wanted += get_tree().root.find_children("*", kind + dimension, true, false)
+	for node: Node in wanted:
+		if _things.size() < MOST_THINGS and not _is_part(node):
+			_things.append(node)
+			_boxes.append(_extent_of(node))
+
+
+## Whether a node is a body that is reported, or below one, or below another thing.
+func _is_part(node: Node) -> bool:
+	while node:
+		if node in _things or node in _bodies or node is Camera3D:
+			return true
+		node = node.get_parent()
+	return false
+
+
+static func _kind_of(thing: Node) -> String:
+	var script: Script = thing.get_script()
+	var words: Array = [thing.get_parent().get_path(), thing.get_class()]
+	return "%s/%s %s" % (words + [script.resource_path.get_file() if script else ""])
+
+
+## What is seen of a thing, if that is a solid of a simple form, else what collides.
+static func _extent_of(thing: Node) -> AABB:
+	var parts: Array[AABB] = [AABB(), AABB()]
+	for node: Node in [thing] + thing.find_children("*", "Node3D", true, false):
+		var at: Variant = node.get("global_transform")
+		if node is MeshInstance3D and (node.mesh is BoxMesh or node.mesh is CylinderMesh):
+			var box: AABB = thing.global_transform.affine_inverse() * at * node.mesh.get_aabb()
+			if box.get_volume() > parts[0].get_volume():
+				parts[0] = box
+		elif node is CollisionShape3D and node.shape:
+			var mesh: Mesh = node.shape.get_debug_mesh()
+			parts[1] = thing.global_transform.affine_inverse() * at * mesh.get_aabb()
+	return parts[0] if parts[0].has_volume() else parts[1]
+
+
+## How near the first body is: 1 at the edge of a thing's box; a distance if it has no box.
+func _nearness(thing: Node, box: AABB, at: Variant) -> float:
+	if not box.has_volume() or not at is Vector3:
+		return at.distance_to(thing.global_position)
+	var local: Vector3 = thing.global_transform.affine_inverse() * at - box.get_center()
+	var shares: Vector3 = (2.0 * local / box.size).abs()
+	return shares[shares.max_axis_index()]
+
+
+func _state() -> PackedFloat64Array:
+	var numbers: PackedFloat64Array = [-1.0]
+	var at: Variant = null
+	if _bodies and is_instance_valid(_bodies[0]) and _bodies[0].is_inside_tree():
+		at = _bodies[0].global_position
+	for i: int in _things.size():
+		var thing: Node = _things[i]
+		if not is_instance_valid(thing) or not thing.is_inside_tree() or not thing.visible:
+			numbers.append_array([INF, INF, INF, INF])
+			continue
+		var place: Variant = thing.global_position
+		var is_comparable: bool = at != null and typeof(at) == typeof(place)
+		var near: float = _nearness(thing, _boxes[i], at) if is_comparable else INF
+		numbers.append_array([place.x, place.y, place.z if place is Vector3 else 0.0, near])
+	for i: int in _owners.size():
+		if not is_instance_id_valid(_owners[i]):
+			_is_stale = true  # the game has made new ones
+			for property: String in _properties[i]:
+				numbers.append(NAN)
+			continue
+		var from: Object = instance_from_id(_owners[i])
+		for property: String in _properties[i]:
+			numbers.append(_number_of(from.get(property)))
+	return numbers
+
+
+## The variables of all scripts of the scene, and of the objects that they have.
+func _find_variables() -> void:
+	_owners.clear()
+	_properties.clear()
+	_variables.clear()
+	_types = ""
+	var known: Dictionary[int, bool] = {}
+	for node: Node in get_tree().root.find_children("*", "", true, false):
+		if _foreign_script(node.get_script()) != node.get_script():
+			_add_variables(node, str(node.get_path()).trim_prefix("/root/"), 0, known)
+
+
+func _add_variables(from: Object, path: String, depth: int, known: Dictionary[int, bool]) -> void:
+	if known.has(from.get_instance_id()) or _variables.size() >= MOST_VARIABLES:
+		return
+	known[from.get_instance_id()] = true
+	var names: PackedStringArray = []
+	var nested: Dictionary[String, Object] = {}
+	var foreign: Script = _foreign_script(from.get_script())
+	var inherited: Array = []
+	if foreign:
+		inherited = foreign.get_script_property_list().map(_name_of)
+	for property: Dictionary in from.get_property_list():
+		if not property["usage"] & PROPERTY_USAGE_SCRIPT_VARIABLE or property["name"] in inherited:
+			continue
+		var title: String = property["name"]
+		var value: Variant = from.get(title)
+		if _is_readable(value) and is_same(value, from.get(title)):
+			nested[title] = value
+		elif value is Array and value and _is_readable(value[0]):
+			for i: int in mini(value.size(), MOST_ELEMENTS):
+				nested["%s %d" % [title, i]] = value[i] if _is_readable(value[i]) else null
+		if typeof(value) in NUMBERS or typeof(value) == TYPE_STRING or typeof(value) >= SIZED:
+			if _variables.size() < MOST_VARIABLES:
+				names.append(title)
+				_variables.append("%s:%s" % [path, title])
+				_types += TYPES.get(typeof(value), "n")
+	_owners.append(from.get_instance_id())
+	_properties.append(names)
+	if depth < MOST_NESTED:
+		for title: String in nested:
+			if nested[title] and nested[title].get_script():
+				_add_variables(nested[title], "%s.%s" % [path, title], depth + 1, known)
+
+
+## Whether it is an object that lives, but not in the tree, and is no resource.
+static func _is_readable(value: Variant) -> bool:
+	return is_instance_valid(value) and value is RefCounted and not value is Resource
+
+
+static func _name_of(property: Dictionary) -> String:
+	return property["name"]
+
+
+## The script itself or the nearest one that it extends that is not the game's own, but an addon's.
+static func _foreign_script(script: Script) -> Script:
+	while script and not script.resource_path.begins_with("res://addons/"):
+		if not script.resource_path.begins_with("res://") and script.resource_path:
+			return script
+		script = script.get_base_script()
+	return script
+
+
+## A variable as a number: texts by their hash, containers by their size.
+static func _number_of(value: Variant) -> float:
+	if typeof(value) in NUMBERS:
+		return float(value)
+	if value is String:
+		return value.hash() & 0xFFFF
+	if typeof(value) >= SIZED:
+		return value.size()
+	return NAN
 
 
 static func _box_of(shape: Node) -> AABB:

@@ -40,7 +40,9 @@ class JudgeHuntCommand:
     """Also write reports: .md, .html or .xml (JUnit)."""
     summary: Annotated[Path | None, optional("FILE")] = None
     """Also write a Markdown report to a file of any name, for the page of a CI run."""
-    explorers: tuple[str, ...] = ("random", "sticky", "sweep", "novelty", "goexplore", "evolve")
+    explorers: tuple[str, ...] = (
+        *("random", "sticky", "sweep", "novelty", "goexplore", "seek", "repeat", "evolve"),
+    )
     """The explorers to use."""
     model: Annotated[Path | None, optional("FILE")] = None
     """A trained policy that explores, too, with noise: .onnx, or a model of `train sb3`."""

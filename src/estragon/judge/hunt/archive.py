@@ -13,6 +13,7 @@ BINS = 24
 """Cells along the longer side of the level."""
 BITS, BITS_ALONE = 6, 14
 """Bits of an observation's random projection, if there also is a place, and if not."""
+MOST_PAID = 48
 Key = tuple[int, ...]
 
 
@@ -45,6 +46,7 @@ class CellArchive:
         *,
         moves: bool = True,
         discrete: list[int] | None = None,
+        flags: tuple[str, ...] = (),
     ) -> None:
         """Of a level.
 
@@ -52,18 +54,22 @@ class CellArchive:
             size: of its longest side.
             obs_scale: the usual size of each value observed.
             moves: whether places tell cells apart.
-            discrete: numbers of values observed that tell cells apart exactly, such as flags.
+            discrete: numbers of values observed that tell cells apart exactly.
+            flags: variables of the game's scripts that do.
         """
         self.cells: dict[Key, Cell] = {}
         self.heat: dict[tuple[int, int], int] = {}
         """Visits by place, seen from above."""
         self.curve: list[tuple[float, int]] = []
         """Seconds played, cells."""
+        self.paid: list[tuple[Rollout, int]] = []
+        """Rollouts, and after how many of their actions something was paid."""
         self.cell_size = max(size, 1e-6) / BINS
         self._scale = np.maximum(np.array(obs_scale), 1e-3)
-        self._discrete = discrete or []
+        self._discrete, self._flags = discrete or [], flags
         random = np.random.default_rng(0)
-        self._planes = random.normal(size=(len(obs_scale), BITS if moves else BITS_ALONE))
+        bits = BITS if moves or flags else BITS_ALONE
+        self._planes = random.normal(size=(len(obs_scale), bits))
 
     def scale_of(self, obs: np.ndarray) -> np.ndarray:
         """The usual size of each value observed."""
@@ -75,8 +81,8 @@ class CellArchive:
         if len(shot.obs) == len(self._scale):
             bits = (shot.obs / self._scale) @ self._planes > 0.0
             number = int(bits @ (1 << np.arange(len(bits))))
-            flags = np.round(shot.obs[self._discrete], 2).astype(np.float32)
-            number += zlib.crc32(flags.tobytes()) << len(bits)
+            exact = np.append(np.round(shot.obs[self._discrete], 2), shot.read(self._flags))
+            number += zlib.crc32(exact.astype(np.float32).tobytes()) << len(bits)
         return (*(int(np.floor(value / self.cell_size)) for value in shot.place), number)
 
     def visit(self, key: Key, shot: Snapshot, rollout: Rollout, steps: int) -> bool:
@@ -92,6 +98,12 @@ class CellArchive:
         if steps < cell.steps:
             cell.rollout, cell.steps = rollout, steps
         return False
+
+    def note_pay(self, rollout: Rollout, random: np.random.Generator) -> None:
+        """The last action of a rollout was paid."""
+        self.paid.append((rollout, len(rollout.actions)))
+        if len(self.paid) > MOST_PAID:
+            del self.paid[random.integers(MOST_PAID)]
 
     def choose(self, random: np.random.Generator) -> tuple[Key, Cell] | None:
         """A cell to return to: rarely visited, rarely chosen."""

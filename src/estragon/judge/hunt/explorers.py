@@ -11,13 +11,16 @@ import numpy as np
 from estragon.envs.spaces import AgentSpaces
 from estragon.envs.wire import AgentTable
 from estragon.judge.hunt.archive import CellArchive, Key
+from estragon.judge.hunt.game import Snapshot
 from estragon.support.errors import UserError
 
 STICK = 0.88
+AHEAD_SEC = 0.4
+"""A body is steered by where it will be."""
 ELITE = 6
 """Policies that evolve further."""
 EVOLVE_SEEDS = 4
-EVEN = 0.4
+EVEN = 0.6
 """Share of rollouts for which all explorers have the same chance."""
 SEEDS = 64
 """Most rollouts start from one of these seeds, so that cells of one seed add up."""
@@ -26,7 +29,8 @@ SEEDS = 64
 class ActionSampler:
     """Actions of all agents of a game as one vector."""
 
-    def __init__(self, table: AgentTable) -> None:
+    def __init__(self, table: AgentTable, neutral: dict[str, float] | None = None) -> None:
+        """`neutral` are the choices that change least, by number of the column."""
         self.spaces: list[AgentSpaces] = [agent.spaces for agent in table.agents]
         self.columns = [
             (row, spec, column)
@@ -39,11 +43,14 @@ class ActionSampler:
         ]
         self._press = 0.5 if len(buttons) <= 3 else 1.5 / len(buttons)
         """How often a button is pressed: of many, seldom more than a few at once."""
+        self._idle = np.zeros(len(self.columns), np.float32)
+        for column, value in (neutral or {}).items():
+            self._idle[int(column)] = value
 
     @property
     def idle(self) -> np.ndarray:
-        """No movement, and the first choice of everything."""
-        return np.zeros(len(self.columns), np.float32)
+        """No movement, and of everything the choice that changes least."""
+        return self._idle.copy()
 
     def random(self, random: np.random.Generator) -> np.ndarray:
         """Any action."""
@@ -61,8 +68,10 @@ class ActionSampler:
         """Each direction of each column alone."""
         found = []
         for index, (_, spec, _) in enumerate(self.columns):
-            choices = [-1.0, 1.0] if spec.kind == "continuous" else range(1, min(spec.size, 16))
+            choices = [-1.0, 1.0] if spec.kind == "continuous" else range(min(spec.size, 16))
             for value in choices:
+                if value == self._idle[index]:
+                    continue
                 action = self.idle
                 action[index] = value
                 found.append(action)
@@ -104,18 +113,18 @@ class Explorer(abc.ABC):
         """Where the next rollout begins."""
         return Start(int(self.random.integers(SEEDS)), [])
 
-    def learn(self, rewards: np.ndarray) -> None:  # noqa: B027 - most do not
-        """What the last action paid each agent."""
+    def learn(self, shot: Snapshot) -> None:  # noqa: B027 - most do not
+        """What came of the last action."""
 
     @abc.abstractmethod
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The next action in this cell."""
 
 
 class RandomExplorer(Explorer):
     """A new random action in every step."""
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """Any action."""
         return self.sampler.random(self.random)
 
@@ -128,7 +137,7 @@ class StickyExplorer(Explorer):
         self._held = self.sampler.random(self.random)
         return super().start(archive)
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The one before, or a new one."""
         if self.random.random() > STICK:
             draw = self.sampler.strong if self.random.random() < 0.5 else self.sampler.random
@@ -158,7 +167,7 @@ class SweepExplorer(Explorer):
         self._script = iter(script)
         return super().start(archive)
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The next one of the script, then random ones."""
         action = next(self._script, None)
         return self.sampler.strong(self.random) if action is None else action
@@ -173,7 +182,7 @@ class NoveltyExplorer(StickyExplorer):
         self._taken: dict[Key, np.ndarray] = {}
         self._last: Key = ()
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """Keep going within a cell; in a new cell, the action that was taken least."""
         if key != self._last or self.random.random() > STICK:
             taken = self._taken.setdefault(key, np.zeros(len(self._moves)))
@@ -188,13 +197,135 @@ class GoExplorer(StickyExplorer):
     """Returns to a promising cell by the actions that led there, then explores from it."""
 
     def start(self, archive: CellArchive) -> Start:
-        """At a cell."""
+        """At a cell; from there random actions, or for a while one action, or none."""
         start = super().start(archive)
+        self._patience = 0
+        if self.random.random() < 0.3:
+            sweep = [*self.sampler.sweep(), *[self.sampler.idle] * 3]
+            self._held = sweep[self.random.integers(len(sweep))]
+            self._patience = int(self.random.integers(5, 40))
         chosen = archive.choose(self.random)
         if chosen is None:
             return start
         key, cell = chosen
         return Start(cell.rollout.seed, cell.rollout.actions[: cell.steps], key)
+
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
+        """The one before, or a new one."""
+        self._patience -= 1
+        return self._held if self._patience > 0 else super().act(shot, key, archive)
+
+
+class RepeatExplorer(StickyExplorer):
+    """Returns to where something was paid, and does what led to it again and again."""
+
+    def start(self, archive: CellArchive) -> Start:
+        """Where it was paid."""
+        start = super().start(archive)
+        self._loop: list[np.ndarray] = []
+        self._step = 0
+        if not archive.paid:
+            return start
+        rollout, steps = archive.paid[self.random.integers(len(archive.paid))]
+        prefix = rollout.actions[:steps]
+        loop = np.array(prefix[-int(self.random.integers(1, 10)) :], np.float32)
+        kind = self.random.integers(3)
+        if kind:  # without moving: only what is pressed
+            for index, (_, spec, _) in enumerate(self.sampler.columns):
+                if spec.kind == "continuous" or spec.size > 2:
+                    loop[:, index] = self.sampler.idle[index]
+        if kind == 2:  # pressed and released
+            loop = np.concatenate([loop[-2:], np.tile(self.sampler.idle, (2, 1))])
+        self._loop = list(loop)
+        return Start(rollout.seed, prefix)
+
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
+        """The next one of the loop, seldom another one."""
+        if not self._loop or self.random.random() < 0.01:
+            return super().act(shot, key, archive)
+        self._step += 1
+        return self._loop[self._step % len(self._loop)]
+
+
+class SeekExplorer(StickyExplorer):
+    """Goes to things and places, one after another, and stays, pushes or presses there.
+
+    It learns on the way where each action moves the first body.
+    """
+
+    def __init__(self, sampler: ActionSampler, random: np.random.Generator) -> None:
+        super().__init__(sampler, random)
+        self._mine = np.array([row == 0 for row, _, _ in sampler.columns])
+        """The columns of the first agent; what others do is random."""
+        moves = {tuple(each) for each in sampler.sweep()}
+        moves |= {tuple(sampler.strong(random)) for _ in range(24)}
+        self._moves = [np.array(each, np.float32) for each in sorted(moves)]
+        self._effects = np.zeros((len(self._moves), 3))
+        self._tried = np.zeros(len(self._moves))
+        self._sought: dict[str, int] = {}
+        self._pay: dict[str, float] = {}
+
+    def start(self, archive: CellArchive) -> Start:
+        """At a seed, or at a cell; nothing is sought yet."""
+        start = super().start(archive)
+        self._name, self._left, self._chosen = "", 0, -1
+        chosen = archive.choose(self.random) if self.random.random() < 0.3 else None
+        if chosen is None:
+            return start
+        return Start(chosen[1].rollout.seed, chosen[1].rollout.actions[: chosen[1].steps])
+
+    def learn(self, shot: Snapshot) -> None:
+        """Remember which things pay."""
+        paid = float(np.nan_to_num(shot.rewards[0])) if len(shot.rewards) else 0.0
+        if self._name:
+            self._pay[self._name] = self._pay.get(self._name, 0.0) + paid
+
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
+        """The action that should lead there."""
+        held = super().act(shot, key, archive)
+        if not shot.place:
+            return held
+        at = np.nan_to_num(shot.bodies[-1, 0, :3] + AHEAD_SEC * shot.bodies[-1, 0, 3:6])
+        if self._chosen >= 0:
+            moved, rate = at - self._from, max(0.3, 1.0 / (1.0 + self._tried[self._chosen]))
+            self._effects[self._chosen] += rate * (moved - self._effects[self._chosen])
+            self._tried[self._chosen] += 1
+        if self._left <= 0:
+            self._choose(shot, archive)
+        self._left -= 1
+        places = dict(zip(shot.scene.things, shot.things[:, :3], strict=False))
+        way = np.nan_to_num(places.get(self._name, self._target) - at, posinf=0.0, neginf=0.0)
+        if self._lingers and np.linalg.norm(way) < archive.cell_size:
+            self._chosen, self._left = -1, self._left - 2
+            return np.where(self._mine, self.sampler.idle, held)
+        if self._chosen < 0 or self.random.random() < 0.4:
+            scores = self._effects @ way / max(float(np.linalg.norm(way)), 1e-6)
+            scores += self.random.normal(0.0, 0.1, len(scores)) * np.abs(scores).max(initial=1e-3)
+            is_new = self._tried < 2
+            self._chosen = int(np.argmax(np.where(is_new, np.inf, scores)))
+            if self.random.random() < 0.08:
+                self._chosen = int(self.random.integers(len(self._moves)))
+        self._from = at
+        return np.where(self._mine, self._moves[self._chosen], held)
+
+    def _choose(self, shot: Snapshot, archive: CellArchive) -> None:
+        """What to go to: the thing that pays, one that was sought seldom, or any place."""
+        random, self._left = self.random, int(self.random.integers(20, 90))
+        self._lingers = random.random() < 0.3
+        known = [
+            name
+            for name, at in zip(shot.scene.things, shot.things, strict=False)
+            if np.isfinite(at).all()
+        ]
+        ends = np.array(shot.scene.bounds or [shot.place, shot.place])
+        self._target = ends[0] + random.uniform(-0.05, 1.05, 3) * (ends[1] - ends[0])
+        chance, self._name = random.random(), ""
+        if known and chance < 0.4:
+            self._name = max(known, key=lambda each: self._pay.get(each, 0.0))
+        elif known and chance < 0.8:
+            self._name = min(known, key=lambda each: (self._sought.get(each, 0), random.random()))
+        if self._name:
+            self._sought[self._name] = self._sought.get(self._name, 0) + 1
 
 
 class EvolveExplorer(Explorer):
@@ -219,8 +350,9 @@ class EvolveExplorer(Explorer):
             del self._elite[ELITE:]
         return Start(int(self.random.integers(EVOLVE_SEEDS)), [])
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """What the current policy does."""
+        obs = shot.obs
         if self._current is None:
             self._current = self._next(len(obs))
         policy = self._current
@@ -231,10 +363,10 @@ class EvolveExplorer(Explorer):
         wanted = np.tanh(policy.weights @ seen + self.random.normal(0.0, 0.1, len(policy.weights)))
         return self.sampler.from_deflections(wanted)
 
-    def learn(self, rewards: np.ndarray) -> None:
+    def learn(self, shot: Snapshot) -> None:
         """Add to the return of the current policy; that of the first agent counts."""
-        if self._current is not None and len(rewards):
-            self._current.total += float(np.nan_to_num(rewards[0]))
+        if self._current is not None and len(shot.rewards):
+            self._current.total += float(np.nan_to_num(shot.rewards[0]))
 
     def _next(self, size: int) -> "_LinearPolicy":
         """One of the best again, a variation of two of them, or a new one."""
@@ -279,7 +411,7 @@ class PolicyExplorer(StickyExplorer):
         self._left = 0
         return super().start(archive)
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """What the policy does, or now and then something else for a while."""
         if self._left == 0 and self.random.random() < self._noise:
             self._left = int(self.random.integers(1, 12))
@@ -292,7 +424,7 @@ class PolicyExplorer(StickyExplorer):
             raise UserError("--model: expected agents that all observe the same")
         from estragon.envs.spaces import ActionCodec
 
-        rows = obs.reshape(len(spaces), -1)
+        rows = shot.obs.reshape(len(spaces), -1)
         images = np.zeros((len(spaces), 0), np.uint8)
         codec = ActionCodec(spaces[0])
         chosen = self._policy(
@@ -307,6 +439,8 @@ EXPLORERS: dict[str, type[Explorer]] = {
     "sweep": SweepExplorer,
     "novelty": NoveltyExplorer,
     "goexplore": GoExplorer,
+    "seek": SeekExplorer,
+    "repeat": RepeatExplorer,
     "evolve": EvolveExplorer,
 }
 

@@ -53,6 +53,8 @@ class Scene(msgspec.Struct):
     """Of the scene's scripts."""
     types: str = ""
     """Of the variables: b, i, f, s for texts by their hash, n for sizes of containers."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    """Where variables are, by their names; filled when they are read."""
 
 
 class LogEntry(msgspec.Struct, frozen=True):
@@ -100,6 +102,15 @@ class Snapshot:
     def variables(self) -> np.ndarray:
         """Values of the scripts' variables, NaN where one is gone."""
         return self.state[1 + 4 * len(self.scene.things) :]
+
+    def read(self, names: tuple[str, ...]) -> np.ndarray:
+        """The values of some variables; NaN where one is not known."""
+        found = self.scene.found
+        if names not in found:
+            places = {name: index for index, name in enumerate(self.scene.variables)}
+            found[names] = [places.get(name, -1) for name in names]
+        values = np.append(self.variables, np.nan)
+        return values[found[names]] if len(values) > 1 else np.full(len(names), np.nan)
 
     @property
     def watched(self) -> np.ndarray:

@@ -125,7 +125,7 @@ class Hunt:
             shots, actions = [game.reset(number)], []
             length = WARMUP_LENGTHS[number // 3 % 3] if self.seconds < limit else 60
             while not shots[-1].lost and len(shots) <= length and not self.is_over:
-                actions.append(explorer.act((), shots[-1].obs, self.archive))
+                actions.append(explorer.act(shots[-1], (), self.archive))
                 shots.append(game.step(actions[-1]))
             self.progress.update(self.seconds, limit, " s of warm-up")
             warmup.learn([each for each in shots if not each.lost], actions)
@@ -141,7 +141,9 @@ class Hunt:
             low, high = level_of(shot.scene.bounds, usual)
             self.state.level = max(float((high - low).max()), 1e-3)
         moves, discrete = usual.travel > 0.0, usual.discrete
-        archive = CellArchive(self.state.level, usual.obs, moves=moves, discrete=discrete)
+        archive = CellArchive(
+            self.state.level, usual.obs, moves=moves, discrete=discrete, flags=usual.flags
+        )
         file = self.settings.output / "archive.json"
         if file.is_file():
             archive.load(read_json(file, dict[str, Any]))

@@ -33,6 +33,7 @@ var _socket: StreamPeerTCP = StreamPeerTCP.new()
 var _is_stale: bool = true
 var _bodies: Array[Node] = []
 var _depths: PackedFloat64Array = []
+var _half_size: float = 1.0
 var _tick: int = 0
 ## Each a node's path and a property, such as Main/Player:position:y.
 var _watched: PackedStringArray
@@ -125,6 +126,8 @@ func _find_bodies() -> void:
 			_append(body)
 	_depths.resize(_bodies.size())
 	_depths.fill(0.0)
+	_half_size = 0.5 * _size_of(_bodies[0]) if _bodies else 0.0
+	_half_size = _half_size if _half_size else 1.0
 
 
 func _append(body: Node) -> void:
@@ -219,13 +222,16 @@ static func _extent_of(thing: Node) -> AABB:
 	return parts[0] if parts[0].has_volume() else parts[1]
 
 
-## How near the first body is: 1 at the edge of a thing's box; a distance if it has no box.
+## How near the first body is: 1 at the edge of a thing's box, less inside, by the depth compared
+## with half the body's size; a distance if the thing has no box.
 func _nearness(thing: Node, box: AABB, at: Variant) -> float:
 	if not box.has_volume() or not at is Vector3:
 		return at.distance_to(thing.global_position)
-	var local: Vector3 = thing.global_transform.affine_inverse() * at - box.get_center()
-	var shares: Vector3 = (2.0 * local / box.size).abs()
-	return shares[shares.max_axis_index()]
+	var local: Vector3 = (thing.global_transform.affine_inverse() * at - box.get_center()).abs()
+	var shares: Vector3 = 2.0 * local / box.size
+	var share: float = shares[shares.max_axis_index()]
+	var spare: Vector3 = 0.5 * box.size - local
+	return share if share > 1.0 else 1.0 - spare[spare.min_axis_index()] / _half_size
 
 
 func _state() -> PackedFloat64Array:

@@ -9,13 +9,20 @@ import numpy as np
 from estragon.judge.hunt.game import Snapshot
 from estragon.judge.hunt.user_oracles import UserOracles
 from estragon.judge.hunt.usual import (
+    APPROACHES,
+    CLOCK_STEPS,
+    INSIDE,
+    LOCK_STEPS,
     STILL,
     STUCK_STEPS,
+    FlagWatch,
     PaidLoops,
     Usual,
+    add_near,
     is_varied,
     kind_of,
     level_of,
+    nearest_of,
     numbers_of,
     spans_of,
     speeds_of,
@@ -34,6 +41,10 @@ REPEATED_STEPS = 12
 FRAME_MS = 40.0
 JUMP = 5.0
 COUNTER = 2**31
+SPARE = 0.05
+TIGHT = 1.35
+"""What stops the player stops it at much the same distance."""
+PASSED = 0.6
 EVENTS = 20
 """So many events of a group must be known to judge another one."""
 
@@ -63,6 +74,8 @@ class Watcher:
         self._declared = np.array(spaces).reshape(-1, 2)
         self._counts: list[np.ndarray] = []
         self._is_warm = False
+        self._nearest: dict[str, float] = {}
+        self._flags: FlagWatch | None = None
         self._states: dict[int, tuple[np.ndarray, int]] = {}
         """By seed and actions: what was seen, and how often."""
         self._unsteady: np.ndarray | None = None
@@ -77,7 +90,15 @@ class Watcher:
     def begin(self, seed: int | None = None) -> None:
         """A rollout begins, with a reset; or, without a seed, the next episode."""
         self._path = None if seed is None else hash(seed)
+        if self._flags is not None:
+            self._flags.end()
+        self._flags = FlagWatch(self._usual)
+        if seed is not None:
+            add_near(self._usual.near, self._nearest)
+            self._nearest = {}
         self._length = 0
+        self._values: np.ndarray | None = None
+        self._stopped: dict[str, int] = collections.defaultdict(int)
         self._loops = PaidLoops()
         self._still: collections.Counter[str] = collections.Counter()
         self._outside: collections.Counter[str] = collections.Counter()
@@ -100,9 +121,9 @@ class Watcher:
             self._length += 1
             self._recent.append((shot, action))
             found += self._numbers(shot) + self._episode(shot) + self._stuck() + self._frame(shot)
-            found += self._events(shot) + self._farming(shot)
+            found += self._events(shot) + self._farming(shot) + self._variables(shot)
         found += self._repeats(shot, action)
-        found += self._bodies(shot)
+        found += self._bodies(shot) + self._things(shot)
         if shot.ended.any():
             self.begin()
         place = shot.place
@@ -191,6 +212,61 @@ class Watcher:
                 return [Finding("reward", f"paid twice, {group}", text)]
             counts[value] = counts.get(value, 0) + 1
         return []
+
+    def _variables(self, shot: Snapshot) -> list[Finding]:
+        """A clock that stands still, or a variable that leaves the range that it has kept."""
+        usual, found = self._usual, []
+        if not usual.variables or not len(shot.state):
+            return []
+        if lock := self._flags.add(shot):
+            text = f"after {lock} much of what usually changes never does, in {LOCK_STEPS} steps"
+            found.append(Finding("lock", kind_of(lock), text))
+        values = shot.read(usual.variables)
+        before, self._values = self._values, values
+        for name in () if before is None or shot.ended.any() else usual.clocks:
+            index = usual.variables.index(name)
+            self._stopped[name] = self._stopped[name] + 1 if values[index] == before[index] else 0
+            if self._stopped[name] == CLOCK_STEPS:
+                text = f"{name} stays {values[index]:g} in {CLOCK_STEPS} steps; it usually changes "
+                text += f"by {usual.clocks[name]:g} in each"
+                found.append(Finding("clock", kind_of(name), text))
+        for name, (low, high) in usual.ranges.items():
+            value = values[usual.variables.index(name)]
+            if value < low - SPARE or value > high + SPARE:
+                text = f"{name} is {value:g}, usually within {low:g} and {high:g}"
+                found.append(Finding("range", kind_of(name), text))
+        return found
+
+    def _things(self, shot: Snapshot) -> list[Finding]:
+        """The first body is inside a solid thing, or passes a thing whose siblings stop it."""
+        found, near = [], self._usual.near
+        nearest = nearest_of([shot])
+        for thing, value in nearest.items():
+            self._nearest[thing] = min(value, self._nearest.get(thing, np.inf))
+        if shot.ended.any():
+            return []
+        kinds = dict(zip(shot.scene.things, shot.scene.kinds, strict=True))
+        solid = dict(zip(shot.scene.things, shot.scene.is_solid, strict=True))
+        for thing, value in nearest.items():
+            name = thing.removeprefix("/root/")
+            if value < INSIDE and solid[thing] and thing not in self._usual.entered:
+                text = f"the player is inside {name}, which is solid"
+                found.append(Finding("overlap", f"inside {kind_of(name)}", text))
+            others = [
+                near.get(each, [])
+                for each, kind in kinds.items()
+                if each != thing and kind == kinds[thing]
+            ]
+            stop = [
+                each[0]
+                for each in others
+                if len(each) == APPROACHES and 0.0 < each[-1] <= TIGHT * each[0]
+            ]
+            if len(stop) >= max(2, 0.8 * len(others)) and value < PASSED * min(stop):
+                text = f"the player is {value:.3g} from {name}, at least {min(stop):.3g} from each "
+                text += f"of {len(others)} others of its kind"
+                found.append(Finding("sibling", f"{kind_of(name)} can be passed", text))
+        return found
 
     def _farming(self, shot: Snapshot) -> list[Finding]:
         if shot.ended.any():

@@ -1,5 +1,6 @@
 """What is usual in a game, learned in a warm-up: most oracles compare with it."""
 
+import itertools
 import re
 from typing import Any
 
@@ -11,8 +12,29 @@ from estragon.judge.hunt.game import Snapshot
 STUCK_STEPS = 40
 STILL = 0.05
 """A value is still if it changes this little in STUCK_STEPS, compared with what is usual."""
+CLOCK_STEPS = 8
+"""A clock that does not change in so many steps stands still."""
+FEW = 6
+"""A number that takes at most so many values tells cells apart."""
+LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 3, 15
+"""A lock: a flag that was never left after so many entries, and others that should have changed so
+often since, but never did. It shows after so many steps."""
+APPROACHES = 5
+INSIDE = 0.5
+"""The first body is deeper in a thing than a quarter of its size."""
 LIVELY = 0.9
 """A value that changes in this share of all windows is expected to go on changing."""
+
+
+class Latch(msgspec.Struct):
+    """What happened after a flag took a value, as long as it kept that value."""
+
+    entries: int = 0
+    left: int = 0
+    """How often it changed again before the episode ended."""
+    steps: int = 0
+    changes: list[int] = []
+    """Of each flag."""
 
 
 class Usual(msgspec.Struct):
@@ -23,6 +45,10 @@ class Usual(msgspec.Struct):
     obs: list[float] = []
     """Largest size of each value."""
     reward: float = 0.0
+    step_reward: float = 0.0
+    """The largest reward of a step that is not the last one."""
+    neutral: dict[str, float] = {}
+    """By column of the actions, which of more than two choices changes least."""
     events: dict[str, dict[str, int]] = {}
     """How often rewards that stand out were paid, at ends and in other steps, by value. The
     hunt continues to count."""
@@ -53,6 +79,21 @@ class Usual(msgspec.Struct):
     loops: float = 0.0
     """How often a way back to the same state pays, in most rollouts."""
     info_low: dict[str, float] = {}
+    variables: tuple[str, ...] = ()
+    """Of the game's scripts; the following ones are about them."""
+    clocks: dict[str, float] = {}
+    """Those that change by the same number in nearly every step."""
+    ranges: dict[str, tuple[float, float]] = {}
+    """Those that stay within 0 and 1, or at least do not become negative."""
+    flags: tuple[str, ...] = ()
+    """Those that take few values: they tell cells apart."""
+    latches: dict[str, Latch] = {}
+    """By flag and value, such as Menu:page=3; "" is any. The hunt continues to learn it."""
+    near: dict[str, list[float]] = {}
+    """By thing, how near the first body came in the rollouts that came nearest. The hunt continues
+    to learn it."""
+    entered: list[str] = []
+    """Solid things that it was in, in some rollouts."""
 
 
 def kind_of(body: str) -> str:
@@ -101,6 +142,12 @@ class Warmup:
         self._obs: list[np.ndarray] = []
         self._loops: list[int] = []
         self._infos: dict[str, list[float]] = {}
+        self._values: list[np.ndarray] = []
+        """Of each episode: (steps, variables)."""
+        self._types: dict[str, str] = {}
+        self._entered: dict[str, int] = {}
+        self._effects: list[np.ndarray] = []
+        """(steps, 1 + columns): how much an observation changes, and the action."""
 
     def learn(self, rollout: list[Snapshot], actions: list[np.ndarray]) -> None:
         """Take in a rollout, its reset first, and the actions after it."""
@@ -114,6 +161,8 @@ class Warmup:
             usual.steps += 1
             length += 1
             usual.reward = max(usual.reward, float(np.abs(shot.rewards).max(initial=0.0)))
+            if not shot.ended.any():
+                usual.step_reward = max(usual.step_reward, float(shot.rewards.max(initial=0.0)))
             if shot.ended.any():
                 self._lengths.append(length)
                 length, loops = 0, PaidLoops()
@@ -130,6 +179,11 @@ class Warmup:
                 tops = {}
         self._loops.append(most)
         self._obs.append(obs)
+        self._learn_state(rollout)
+        if len(rollout) > 1:
+            scale = np.maximum(high, 1e-3)
+            change = np.abs(np.diff(obs, axis=0) / scale).sum(axis=1)
+            self._effects.append(np.column_stack([change, np.array(actions[: len(change)])]))
         self._learn_places(rollout, actions)
 
     def finish(self) -> Usual:
@@ -161,6 +215,13 @@ class Warmup:
         if self._obs:
             obs = np.concatenate(self._obs)
             usual.filled, usual.discrete = filled_ranges(obs), discrete_columns(obs)
+        self._finish_variables()
+        for column, values in enumerate(np.concatenate(self._effects).T[1:] if self._effects else []):
+            choices = np.unique(values)
+            if len(choices) > 2 and (choices == np.round(choices)).all():
+                changes = np.concatenate(self._effects)[:, 0]
+                means = [changes[values == each].mean() for each in choices]
+                usual.neutral[str(column)] = float(choices[int(np.argmin(means))])
         if self._boxes:
             usual.low = np.quantile([low for low, _ in self._boxes], 0.2, axis=0).tolist()
             usual.high = np.quantile([high for _, high in self._boxes], 0.8, axis=0).tolist()
@@ -195,6 +256,52 @@ class Warmup:
                 windows.append(spans)
         self._windows.append(windows)
 
+    def _learn_state(self, rollout: list[Snapshot]) -> None:
+        usual, scene = self.usual, rollout[-1].scene
+        usual.variables = usual.variables or tuple(scene.variables)
+        self._types |= dict(zip(scene.variables, scene.types, strict=True))
+        ends = [0, *(i + 1 for i, each in enumerate(rollout) if each.ended.any()), len(rollout)]
+        for start, end in itertools.pairwise(ends):
+            values = [each.read(usual.variables) for each in rollout[start + 1 : end - 1]]
+            if len(values) > 2:
+                self._values.append(np.array(values))
+        nearest = nearest_of(rollout)
+        add_near(usual.near, nearest)
+        solid = dict(zip(scene.things, scene.is_solid, strict=True))
+        for thing, near in nearest.items():
+            if near < INSIDE and solid.get(thing):
+                self._entered[thing] = self._entered.get(thing, 0) + 1
+
+    def _finish_variables(self) -> None:
+        """Which variables are clocks, keep within a range, or take few values."""
+        usual = self.usual
+        usual.entered = [thing for thing, count in self._entered.items() if count > 1]
+        if not usual.variables or not self._values:
+            return
+        values = np.concatenate(self._values)
+        changes = np.concatenate([np.diff(each, axis=0) for each in self._values])
+        stops = np.mean([longest_stops(each) >= CLOCK_STEPS for each in self._values], axis=0)
+        flags, places = [], {name: index for index, name in enumerate(usual.variables)}
+        for name, index in places.items():
+            column, change = values[:, index], changes[:, index]
+            kind, step = self._types.get(name, "f"), float(np.median(change))
+            count = len(np.unique(column))
+            if np.isnan(column).any():
+                continue
+            if kind in "bs" or (kind == "i" and count <= FEW):
+                flags.append(name)
+            elif step and np.isclose(change, step).mean() > 0.9 and stops[index] < 0.15:
+                usual.clocks[name] = step
+            if kind in "if" and count >= 10 and (column >= 0.0).mean() > 0.99:
+                inside, top = (column <= 1.0).mean(), float(np.quantile(column, 0.99))
+                usual.ranges[name] = (0.0, 1.0 if inside > 0.99 and top > 0.9 else 1e300)
+        kept: list[str] = []
+        for name in sorted(flags, key=lambda each: len(np.unique(values[:, places[each]]))):
+            columns = [places[each] for each in [*kept, name]]
+            if len(np.unique(values[:, columns], axis=0)) <= max(8, len(values) / 20):
+                kept.append(name)
+        usual.flags = tuple(kept)
+
     def _finish_windows(self) -> None:
         """Which values change in nearly all windows, by how much, and how long they are still."""
         usual, windows = self.usual, [each for part in self._windows for each in part]
@@ -212,6 +319,100 @@ class Warmup:
                 longest.append(most)
             usual.span[name] = median
             usual.still[name] = float(np.quantile(longest, 0.9))
+
+
+def nearest_of(rollout: list[Snapshot]) -> dict[str, float]:
+    """By thing, how near the first body came."""
+    found: dict[str, float] = {}
+    for shot in rollout:
+        for thing, near in zip(shot.scene.things, shot.things[:, 3].tolist(), strict=False):
+            found[thing] = min(near, found.get(thing, np.inf))
+    return found
+
+
+def add_near(known: dict[str, list[float]], nearest: dict[str, float]) -> None:
+    """Keep the least of all rollouts."""
+    for thing, near in nearest.items():
+        if np.isfinite(near):
+            known[thing] = sorted([*known.get(thing, []), near])[:APPROACHES]
+
+
+def longest_stops(values: np.ndarray) -> np.ndarray:
+    """(variables,): in how many steps in a row each does not change, at most."""
+    count = most = np.zeros(values.shape[1], int)
+    for change in np.diff(values, axis=0):
+        count = np.where(change == 0.0, count + 1, 0)
+        most = np.maximum(most, count)
+    return most
+
+
+class FlagWatch:
+    """Follows the flags of an episode: what still changes after one of them has changed."""
+
+    def __init__(self, usual: Usual) -> None:
+        self._usual, count = usual, len(usual.flags)
+        self._values: np.ndarray | None = None
+        self._steps = np.zeros(count, int)
+        self._changes = np.zeros((count, count), int)
+        self._is_entered = np.zeros(count, bool)
+        self._all = np.zeros(count, int)
+        self._length = 0
+
+    def add(self, shot: Snapshot) -> str:
+        """Take in a step; the flag and value that lock the game, if one does."""
+        values = np.nan_to_num(shot.read(self._usual.flags))
+        before, self._values = self._values, values
+        if before is None:
+            return ""
+        changed = values != before
+        self._length += 1
+        self._steps += 1
+        self._all += changed
+        self._changes += changed
+        for index in np.flatnonzero(changed):
+            self._fold(index, before[index], is_left=True)
+            self._steps[index], self._changes[index], self._is_entered[index] = 0, 0, True
+        for index in np.flatnonzero(self._is_entered & (self._steps == LOCK_STEPS)):
+            frozen = self._frozen_by(self._key(index, values[index]))
+            if len(frozen) and not self._changes[index][frozen].any():
+                return self._key(index, values[index])
+        return ""
+
+    def end(self) -> None:
+        """The episode is over: remember it."""
+        if self._values is None or not self._length:
+            return
+        for index, value in enumerate(self._values):
+            self._fold(index, value, is_left=False)
+        self._add("", self._length, self._all, is_left=True)
+        self._values = None
+
+    def _key(self, index: int, value: float) -> str:
+        return f"{self._usual.flags[index]}={value:g}"
+
+    def _fold(self, index: int, value: float, *, is_left: bool) -> None:
+        if self._is_entered[index]:
+            key = self._key(index, value)
+            self._add(key, int(self._steps[index]), self._changes[index], is_left=is_left)
+
+    def _add(self, key: str, steps: int, changes: np.ndarray, *, is_left: bool) -> None:
+        latch = self._usual.latches.setdefault(key, Latch())
+        latch.entries += 1
+        latch.left += is_left
+        latch.steps += steps
+        known = np.array(latch.changes) if latch.changes else np.zeros(len(changes), int)
+        latch.changes = (known + changes).tolist()
+
+    def _frozen_by(self, key: str) -> np.ndarray:
+        """The flags that never change after this one, if they are many of those that should."""
+        latch, every = self._usual.latches.get(key), self._usual.latches.get("")
+        if latch is None or every is None or latch.left or latch.entries < LOCK_ENTRIES:
+            return np.zeros(0, int)
+        expected = np.array(every.changes) / max(every.steps, 1) * latch.steps
+        lively, still = expected >= LOCK_CHANGES, np.array(latch.changes) == 0
+        frozen = np.flatnonzero(lively & still)
+        is_lock = len(frozen) >= max(3, 0.4 * lively.sum())
+        return frozen if is_lock else np.zeros(0, int)
 
 
 class PaidLoops:

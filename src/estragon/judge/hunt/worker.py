@@ -45,7 +45,8 @@ class Worker(threading.Thread):
             self.error = error
 
     def _prepare(self, game: HuntedGame) -> None:
-        hunt, sampler = self._hunt, ActionSampler(game.table)
+        hunt = self._hunt
+        sampler = ActionSampler(game.table, hunt.state.usual.neutral)
         self._explorers: dict[str, Explorer] = {
             name: EXPLORERS[name](sampler, self._random) for name in hunt.settings.explorers
         }
@@ -85,6 +86,7 @@ class Worker(threading.Thread):
         findings = [each for each in seen if hunt.takes(each, self._history)]
         length = len(start.prefix) + (0 if only_repeats else self._length())
         crosses = self._random.random() < CROSSES
+        paid = max(hunt.state.usual.step_reward, 1e-3)
         while not findings and not shot.lost and not hunt.is_over:
             step = len(rollout.actions)
             is_long = step >= length and not self._watcher.is_overdue
@@ -99,10 +101,12 @@ class Worker(threading.Thread):
             if step < len(start.prefix):
                 action = np.array(start.prefix[step], np.float32)
             else:
-                action = self._explorers[name].act(key, shot.obs, hunt.archive)
+                action = self._explorers[name].act(shot, key, hunt.archive)
             rollout.actions.append([float(value) for value in action])
             shot = game.step(action)
-            self._explorers[name].learn(shot.rewards)
+            self._explorers[name].learn(shot)
+            if not shot.ended.any() and shot.rewards.max(initial=0.0) > 0.3 * paid:
+                hunt.archive.note_pay(_copy(rollout), self._random)
             findings = [
                 each
                 for each in self._watcher.watch(shot, action)

@@ -77,6 +77,12 @@ class ActionSampler:
                 found.append(action)
         return found
 
+    def valid(self, action: np.ndarray) -> np.ndarray:
+        """The nearest action that there is."""
+        sizes = [1.0 if spec.kind == "continuous" else spec.size - 1 for _, spec, _ in self.columns]
+        lows = [-1.0 if spec.kind == "continuous" else 0.0 for _, spec, _ in self.columns]
+        return np.clip(action, lows, sizes).astype(np.float32)
+
     def from_deflections(self, wanted: np.ndarray) -> np.ndarray:
         """The action that numbers within -1 and 1 stand for."""
         action = wanted.astype(np.float32)
@@ -217,34 +223,28 @@ class GoExplorer(StickyExplorer):
 
 
 class RepeatExplorer(StickyExplorer):
-    """Returns to where something was paid, and does what led to it again and again."""
+    """Returns to where something was paid or punished, and does that again and again for a while."""
 
     def start(self, archive: CellArchive) -> Start:
         """Where it was paid."""
         start = super().start(archive)
         self._loop: list[np.ndarray] = []
-        self._step = 0
         if not archive.paid:
             return start
         rollout, steps = archive.paid[self.random.integers(len(archive.paid))]
         prefix = rollout.actions[:steps]
-        loop = np.array(prefix[-int(self.random.integers(1, 10)) :], np.float32)
-        kind = self.random.integers(3)
-        if kind:  # without moving: only what is pressed
-            for index, (_, spec, _) in enumerate(self.sampler.columns):
-                if spec.kind == "continuous" or spec.size > 2:
-                    loop[:, index] = self.sampler.idle[index]
-        if kind == 2:  # pressed and released
-            loop = np.concatenate([loop[-2:], np.tile(self.sampler.idle, (2, 1))])
-        self._loop = list(loop)
+        part = np.array(prefix[-int(self.random.integers(1, 10)) :], np.float32)
+        moves = [spec.kind == "continuous" or spec.size > 2 for _, spec, _ in self.sampler.columns]
+        kind, still = self.random.integers(4), np.where(moves, self.sampler.idle, part)
+        idle = np.tile(self.sampler.idle, (2, 1))
+        loops = [part, still, [*still[-2:], *idle], [*part, *np.where(moves, -part, part)]]
+        loop = [self.sampler.valid(each) for each in loops[kind]]
+        self._loop = loop * int(self.random.integers(4, 16))
         return Start(rollout.seed, prefix)
 
     def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
-        """The next one of the loop, seldom another one."""
-        if not self._loop or self.random.random() < 0.01:
-            return super().act(shot, key, archive)
-        self._step += 1
-        return self._loop[self._step % len(self._loop)]
+        """The next one of the loop, then random ones."""
+        return self._loop.pop(0) if self._loop else super().act(shot, key, archive)
 
 
 class SeekExplorer(StickyExplorer):
@@ -310,7 +310,7 @@ class SeekExplorer(StickyExplorer):
 
     def _choose(self, shot: Snapshot, archive: CellArchive) -> None:
         """What to go to: the thing that pays, one that was sought seldom, or any place."""
-        random, self._left = self.random, int(self.random.integers(20, 90))
+        random = self.random
         self._lingers = random.random() < 0.3
         known = [
             name
@@ -326,6 +326,11 @@ class SeekExplorer(StickyExplorer):
             self._name = min(known, key=lambda each: (self._sought.get(each, 0), random.random()))
         if self._name:
             self._sought[self._name] = self._sought.get(self._name, 0) + 1
+            self._target = shot.things[shot.scene.things.index(self._name), :3]
+        # As long as it takes at half the greatest speed.
+        speed = max(float(np.linalg.norm(self._effects, axis=1).max()), 1e-6)
+        distance = float(np.linalg.norm(self._target - shot.place))
+        self._left = int(np.clip(2.0 * distance / speed, 20, 400))
 
 
 class EvolveExplorer(Explorer):

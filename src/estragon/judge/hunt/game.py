@@ -16,7 +16,7 @@ from estragon.envs.launch import Launch
 from estragon.envs.pool import GamePool
 from estragon.envs.sync_nodes import SyncNodes
 from estragon.envs.wire import ENDED, AgentTable, StepResult
-from estragon.godot.channel import Channel, ChannelError
+from estragon.godot.channel import LENGTH, Channel, ChannelError
 from estragon.godot.process import NOT_TEXT, GodotError, cpu_sec
 from estragon.support import paths
 from estragon.support.parameters import Values
@@ -145,7 +145,7 @@ class HuntedGame:
         self.by_input = plays_by_input(path, launch.scene)
         self.has_probe = path.is_dir() or path.suffix == ".pck"
         """An exported game only shows what the wire and the log show."""
-        options = launch.engine_options
+        options, self._step_timeout_sec = launch.engine_options, launch.step_timeout_sec
         arguments = ONE_AGENT | dict(launch.arguments)
         with contextlib.ExitStack() as opened:
             if self.has_probe:
@@ -185,8 +185,10 @@ class HuntedGame:
         if self._probe is not None:
             self._probe.close()
 
-    def restart(self) -> None:
-        """Start a new process."""
+    def restart(self, step_timeout_sec: float | None = None) -> None:
+        """Start a new process, which may have less time for a step."""
+        timeout = step_timeout_sec or self._step_timeout_sec
+        self._pool.launch = dataclasses.replace(self._pool.launch, step_timeout_sec=timeout)
         if self._probe is not None:
             self._probe.close()
         self._pool.restart()
@@ -195,7 +197,7 @@ class HuntedGame:
     def _attach(self) -> None:
         self._scene, self._log_at = Scene(), 0
         self._ticks: list[np.ndarray] = []
-        self._state = np.zeros(0)
+        self._state, self._step_ticks = np.zeros(0), 0
         self._probe: Channel | None = None
         if self.has_probe:
             self._probe = Channel(self._listener.accept()[0])
@@ -204,6 +206,7 @@ class HuntedGame:
 
     def reset(self, seed: int) -> Snapshot:
         """Start the first episode of a seed."""
+        self._announce(0)
         try:
             parameters: list[Values] = [{"seed": float(seed)}]
             self._connection.send_reset(seed, parameters if self.by_input else None)
@@ -214,12 +217,21 @@ class HuntedGame:
 
     def step(self, action: np.ndarray) -> Snapshot:
         """Play the action of all agents: float32."""
+        self._announce(self._step_ticks)
         try:
             self._connection.send_actions(action)
             result = self._connection.receive()
         except GodotError as error:
             return self._lost(error)
-        return self._snapshot(result)
+        shot = self._snapshot(result)
+        self._step_ticks = len(shot.ticks)
+        return shot
+
+    def _announce(self, ticks: int) -> None:
+        """Say when the probe has to report the state: in the last tick of the step."""
+        if self._probe is not None:
+            with contextlib.suppress(ChannelError):  # a game that is lost shows elsewhere
+                self._probe.send_framed(LENGTH.pack(ticks), PROBE_WAIT_SEC)
 
     def _snapshot(self, result: StepResult) -> Snapshot:
         before, self._cpu_sec = self._cpu_sec, self._cpu()
@@ -269,9 +281,7 @@ class HuntedGame:
             except ChannelError:
                 break
         if states:
-            self._state = states[-1].copy()
-            near = slice(4, 4 * len(self._scene.things) + 1, 4)
-            self._state[near] = np.min([each[near] for each in states], axis=0)
+            self._state = states[-1]
         ticks, self._ticks = self._ticks, []
         return np.array(ticks) if ticks else np.zeros((0, HEAD + WIDTH * len(self._scene.bodies)))
 

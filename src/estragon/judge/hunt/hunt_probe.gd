@@ -4,8 +4,9 @@ extends Node
 ##
 ## It runs before Sync, so that a tick's report is sent before the trainer has its answer. A frame
 ## is a length, then JSON when the bodies changed, or packed float64: 4 numbers, then 7 for each
-## body, then the watched properties. Every so manyth tick also packed float64 of the scene's state:
-## -1, then the place of each thing and how near the first body is, then the scripts' variables.
+## body, then the watched properties. In the last tick of a step also packed float64 of the scene's
+## state: -1, then the place of each thing and how near the first body came, then the scripts'
+## variables. Before each step it is told after how many ticks that is; 0 is every tick.
 
 const FIRST: int = -(1 << 30) - 1
 const MOST_BODIES: int = 24
@@ -16,7 +17,7 @@ const MOST_DEPTHS: int = 6
 const LARGE: float = 0.2
 const MOVING: Array[String] = ["Character", "Rigid", "Animatable"]
 const MOST_CONTACTS: int = 8
-const STATE_TICKS: int = 3
+const NEAR_TICKS: int = 3
 const MOST_THINGS: int = 40
 const MOST_VARIABLES: int = 160
 ## Objects in variables of nodes, and elements of arrays, are read so deep, and so many.
@@ -35,11 +36,16 @@ var _bodies: Array[Node] = []
 var _depths: PackedFloat64Array = []
 var _half_size: float = 1.0
 var _tick: int = 0
+## Of the current step.
+var _step_tick: int = 0
+var _step_ticks: int = 0
 ## Each a node's path and a property, such as Main/Player:position:y.
 var _watched: PackedStringArray
 var _things: Array[Node] = []
 ## Of each thing, what its shape covers in its own axes; without a volume if that is not known.
 var _boxes: Array[AABB] = []
+## How near the first body came in this step.
+var _near: PackedFloat64Array = []
 ## The ids of the objects with variables.
 var _owners: PackedInt64Array = []
 var _properties: Array[PackedStringArray] = []
@@ -71,6 +77,10 @@ func _physics_process(_delta: float) -> void:
 	_socket.poll()
 	if _socket.get_status() != StreamPeerTCP.STATUS_CONNECTED:
 		return
+	_step_tick += 1
+	while _socket.get_available_bytes() >= 4:
+		_step_ticks = _socket.get_u32()
+		_step_tick = 1
 	if _is_stale:
 		_is_stale = false
 		_find_bodies()
@@ -101,8 +111,12 @@ func _physics_process(_delta: float) -> void:
 	for property: String in _watched:
 		numbers.append(_value_of(property))
 	_send(numbers.to_byte_array())
-	if _tick % STATE_TICKS == 0:
+	var is_last: bool = _step_ticks == 0 or _step_tick == _step_ticks
+	if is_last or _step_tick % NEAR_TICKS == 0:
+		_approach()
+	if is_last:
 		_send(_state().to_byte_array())
+		_near.fill(INF)
 
 
 func _send(frame: PackedByteArray) -> void:
@@ -190,6 +204,8 @@ func _find_things() -> void:
 		if _things.size() < MOST_THINGS and not _is_part(node):
 			_things.append(node)
 			_boxes.append(_extent_of(node))
+	_near.resize(_things.size())
+	_near.fill(INF)
 
 
 ## Whether a node is a body that is reported, or below one, or below another thing.
@@ -234,20 +250,27 @@ func _nearness(thing: Node, box: AABB, at: Variant) -> float:
 	return share if share > 1.0 else 1.0 - spare[spare.min_axis_index()] / _half_size
 
 
+func _approach() -> void:
+	if not _bodies or not is_instance_valid(_bodies[0]) or not _bodies[0].is_inside_tree():
+		return
+	var at: Variant = _bodies[0].global_position
+	for i: int in _things.size():
+		if _is_there(_things[i]) and typeof(at) == typeof(_things[i].global_position):
+			_near[i] = minf(_near[i], _nearness(_things[i], _boxes[i], at))
+
+
+static func _is_there(thing: Node) -> bool:
+	return is_instance_valid(thing) and thing.is_inside_tree() and thing.visible
+
+
 func _state() -> PackedFloat64Array:
 	var numbers: PackedFloat64Array = [-1.0]
-	var at: Variant = null
-	if _bodies and is_instance_valid(_bodies[0]) and _bodies[0].is_inside_tree():
-		at = _bodies[0].global_position
 	for i: int in _things.size():
-		var thing: Node = _things[i]
-		if not is_instance_valid(thing) or not thing.is_inside_tree() or not thing.visible:
+		if not _is_there(_things[i]):
 			numbers.append_array([INF, INF, INF, INF])
 			continue
-		var place: Variant = thing.global_position
-		var is_comparable: bool = at != null and typeof(at) == typeof(place)
-		var near: float = _nearness(thing, _boxes[i], at) if is_comparable else INF
-		numbers.append_array([place.x, place.y, place.z if place is Vector3 else 0.0, near])
+		var place: Variant = _things[i].global_position
+		numbers.append_array([place.x, place.y, place.z if place is Vector3 else 0.0, _near[i]])
 	for i: int in _owners.size():
 		if not is_instance_id_valid(_owners[i]):
 			_is_stale = true  # the game has made new ones

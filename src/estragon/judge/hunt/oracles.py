@@ -84,8 +84,9 @@ class Watcher:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the episode should have ended: it is worth waiting whether it ever does."""
-        return self._usual.is_capped and self._length > self._usual.longest_episode + 2
+        """Whether it is worth playing on: the episode should have ended, or something is stuck."""
+        is_late = self._usual.is_capped and self._length > self._usual.longest_episode + 2
+        return is_late or any(windows > 2 for windows in self._still.values())
 
     def begin(self, seed: int | None = None) -> None:
         """A rollout begins, with a reset; or, without a seed, the next episode."""

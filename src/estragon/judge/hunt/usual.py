@@ -162,7 +162,7 @@ class Warmup:
             length += 1
             usual.reward = max(usual.reward, float(np.abs(shot.rewards).max(initial=0.0)))
             if not shot.ended.any():
-                usual.step_reward = max(usual.step_reward, float(shot.rewards.max(initial=0.0)))
+                usual.step_reward = max(usual.step_reward, float(np.abs(shot.rewards).max(initial=0.0)))
             if shot.ended.any():
                 self._lengths.append(length)
                 length, loops = 0, PaidLoops()
@@ -288,7 +288,8 @@ class Warmup:
             count = len(np.unique(column))
             if np.isnan(column).any():
                 continue
-            if kind in "bs" or (kind == "i" and count <= FEW):
+            is_count = count > 2 and bool((np.diff(column) >= 0.0).all())
+            if kind in "bs" or (kind == "i" and count <= FEW and not is_count):
                 flags.append(name)
             elif step and np.isclose(change, step).mean() > 0.9 and stops[index] < 0.15:
                 usual.clocks[name] = step

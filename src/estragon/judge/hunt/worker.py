@@ -105,7 +105,7 @@ class Worker(threading.Thread):
             rollout.actions.append([float(value) for value in action])
             shot = game.step(action)
             self._explorers[name].learn(shot)
-            if not shot.ended.any() and shot.rewards.max(initial=0.0) > 0.3 * paid:
+            if not shot.ended.any() and np.abs(shot.rewards).max(initial=0.0) > 0.3 * paid:
                 hunt.archive.note_pay(_copy(rollout), self._random)
             findings = [
                 each

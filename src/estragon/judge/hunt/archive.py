@@ -11,7 +11,7 @@ from estragon.judge.hunt.game import Snapshot
 
 BINS = 24
 """Cells along the longer side of the level."""
-BITS, BITS_ALONE = 6, 14
+BITS, BITS_ALONE = 6, 10
 """Bits of an observation's random projection, if there also is a place, and if not."""
 MOST_PAID = 48
 Key = tuple[int, ...]
@@ -58,6 +58,8 @@ class CellArchive:
             flags: variables of the game's scripts that do.
         """
         self.cells: dict[Key, Cell] = {}
+        self._kinds: dict[int, list[Any]] = {}
+        """By what flags tell: how often it was chosen, and its cells."""
         self.heat: dict[tuple[int, int], int] = {}
         """Visits by place, seen from above."""
         self.curve: list[tuple[float, int]] = []
@@ -68,7 +70,7 @@ class CellArchive:
         self._scale = np.maximum(np.array(obs_scale), 1e-3)
         self._discrete, self._flags = discrete or [], flags
         random = np.random.default_rng(0)
-        bits = BITS if moves or flags else BITS_ALONE
+        bits = BITS if moves else BITS_ALONE
         self._planes = random.normal(size=(len(obs_scale), bits))
 
     def scale_of(self, obs: np.ndarray) -> np.ndarray:
@@ -92,7 +94,7 @@ class CellArchive:
             self.heat[across] = self.heat.get(across, 0) + 1
         cell = self.cells.get(key)
         if cell is None:
-            self.cells[key] = Cell(1, rollout, steps)
+            self._add(key, Cell(1, rollout, steps))
             return True
         cell.visits += 1
         if steps < cell.steps:
@@ -106,14 +108,25 @@ class CellArchive:
             del self.paid[random.integers(MOST_PAID)]
 
     def choose(self, random: np.random.Generator) -> tuple[Key, Cell] | None:
-        """A cell to return to: rarely visited, rarely chosen."""
+        """A cell to return to: rarely visited, rarely chosen; every other time of rare flags."""
         if not self.cells:
             return None
-        keys, cells = list(self.cells), list(self.cells.values())
+        keys = list(self.cells)
+        if random.random() < 0.5:
+            kinds = list(self._kinds)
+            rare = np.array([1.0 / (1.0 + self._kinds[each][0]) for each in kinds])
+            kind = self._kinds[kinds[int(random.choice(len(kinds), p=rare / rare.sum()))]]
+            kind[0] += 1
+            keys = kind[1]
+        cells = [self.cells[key] for key in keys]
         weights = np.array([1.0 / np.sqrt(1.0 + each.visits + 4.0 * each.chosen) for each in cells])
         index = int(random.choice(len(cells), p=weights / weights.sum()))
         cells[index].chosen += 1
         return keys[index], cells[index]
+
+    def _add(self, key: Key, cell: Cell) -> None:
+        self.cells[key] = cell
+        self._kinds.setdefault(key[-1] >> self._planes.shape[1], [0, []])[1].append(key)
 
     def plain(self) -> dict[str, Any]:
         """As JSON; cells share their rollouts."""
@@ -139,6 +152,6 @@ class CellArchive:
         """Take what `plain` returned."""
         rollouts = msgspec.convert(plain["rollouts"], list[Rollout])
         for key, visits, number, steps in plain["cells"]:
-            self.cells[tuple(key)] = Cell(visits, rollouts[number], steps)
+            self._add(tuple(key), Cell(visits, rollouts[number], steps))
         self.heat = {(x, y): count for x, y, count in plain["heat"]}
         self.curve = [(float(sec), int(count)) for sec, count in plain["curve"]]

@@ -223,7 +223,7 @@ class GoExplorer(StickyExplorer):
 
 
 class RepeatExplorer(StickyExplorer):
-    """Returns to where something was paid or punished, and does that again and again for a while."""
+    """Returns to where something was paid or punished, and does that again and again."""
 
     def start(self, archive: CellArchive) -> Start:
         """Where it was paid."""

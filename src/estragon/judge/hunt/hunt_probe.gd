@@ -349,7 +349,8 @@ static func _foreign_script(script: Script) -> Script:
 ## A variable as a number: texts by their hash, containers by their size.
 static func _number_of(value: Variant) -> float:
 	if typeof(value) in NUMBERS:
-		return float(value)
+		var number: float = float(value)
+		return number if not is_nan(number) else -1e308
 	if value is String:
 		return value.hash() & 0xFFFF
 	if typeof(value) >= SIZED:

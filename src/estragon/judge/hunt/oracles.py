@@ -11,6 +11,7 @@ from estragon.judge.hunt.user_oracles import UserOracles
 from estragon.judge.hunt.usual import (
     APPROACHES,
     CLOCK_STEPS,
+    COUNTER,
     INSIDE,
     LOCK_STEPS,
     STILL,
@@ -22,7 +23,6 @@ from estragon.judge.hunt.usual import (
     is_varied,
     kind_of,
     level_of,
-    nearest_of,
     numbers_of,
     spans_of,
     speeds_of,
@@ -40,11 +40,12 @@ REPEATED_STEPS = 12
 """So many steps after a reset are compared with those of other rollouts with the same actions."""
 FRAME_MS = 40.0
 JUMP = 5.0
-COUNTER = 2**31
 SPARE = 0.05
+NAN = -1e308
+"""How the probe reports a variable that is NaN."""
 TIGHT = 1.35
 """What stops the player stops it at much the same distance."""
-PASSED = 0.6
+PASSED, SIBLINGS = 0.6, 8
 EVENTS = 20
 """So many events of a group must be known to judge another one."""
 
@@ -74,7 +75,10 @@ class Watcher:
         self._declared = np.array(spaces).reshape(-1, 2)
         self._counts: list[np.ndarray] = []
         self._is_warm = False
-        self._nearest: dict[str, float] = {}
+        everything = (-np.inf, np.inf)
+        self._ranges = np.array([usual.ranges.get(each, everything) for each in usual.variables]).T
+        self._is_clock = np.array([each in usual.clocks for each in usual.variables], bool)
+        self._met, self._kinds, self._nearest = [], [], np.zeros(0)
         self._flags: FlagWatch | None = None
         self._states: dict[int, tuple[np.ndarray, int]] = {}
         """By seed and actions: what was seen, and how often."""
@@ -95,11 +99,10 @@ class Watcher:
             self._flags.end()
         self._flags = FlagWatch(self._usual)
         if seed is not None:
-            add_near(self._usual.near, self._nearest)
-            self._nearest = {}
+            self._remember()
         self._length = 0
         self._values: np.ndarray | None = None
-        self._stopped: dict[str, int] = collections.defaultdict(int)
+        self._stopped = np.zeros(len(self._usual.variables), int)
         self._loops = PaidLoops()
         self._still: collections.Counter[str] = collections.Counter()
         self._outside: collections.Counter[str] = collections.Counter()
@@ -224,50 +227,67 @@ class Watcher:
             found.append(Finding("lock", kind_of(lock), text))
         values = shot.read(usual.variables)
         before, self._values = self._values, values
-        for name in () if before is None or shot.ended.any() else usual.clocks:
-            index = usual.variables.index(name)
-            self._stopped[name] = self._stopped[name] + 1 if values[index] == before[index] else 0
-            if self._stopped[name] == CLOCK_STEPS:
-                text = f"{name} stays {values[index]:g} in {CLOCK_STEPS} steps; it usually changes "
-                text += f"by {usual.clocks[name]:g} in each"
-                found.append(Finding("clock", kind_of(name), text))
-        for name, (low, high) in usual.ranges.items():
-            value = values[usual.variables.index(name)]
-            if value < low - SPARE or value > high + SPARE:
-                text = f"{name} is {value:g}, usually within {low:g} and {high:g}"
-                found.append(Finding("range", kind_of(name), text))
+        for index in np.flatnonzero(values == NAN):
+            name = usual.variables[index]
+            found.append(Finding("nan", kind_of(name), f"{name} is NaN"))
+        beyond = np.maximum(self._ranges[0] - values, values - self._ranges[1])
+        for index in np.flatnonzero((beyond > SPARE) & (values != NAN)):
+            name, (low, high) = usual.variables[index], self._ranges[:, index]
+            text = f"{name} is {values[index]:g}, usually within {low:g} and {high:g}"
+            found.append(Finding("range", kind_of(name), text))
+        if before is None or shot.ended.any():
+            return found
+        self._stopped = np.where(values == before, self._stopped + 1, 0)
+        for index in np.flatnonzero((self._stopped == CLOCK_STEPS) & self._is_clock):
+            name = usual.variables[index]
+            text = f"{name} stays {values[index]:g} in {CLOCK_STEPS} steps; it usually changes "
+            text += f"by {usual.clocks[name]:g} in each"
+            found.append(Finding("clock", kind_of(name), text))
         return found
 
     def _things(self, shot: Snapshot) -> list[Finding]:
         """The first body is inside a solid thing, or passes a thing whose siblings stop it."""
-        found, near = [], self._usual.near
-        nearest = nearest_of([shot])
-        for thing, value in nearest.items():
-            self._nearest[thing] = min(value, self._nearest.get(thing, np.inf))
+        scene, near = shot.scene, shot.things[:, 3]
+        if self._met != scene.things:
+            self._remember()
+            self._met, self._kinds = scene.things, scene.kinds
+            self._limits = self._find_limits()
+        if not len(near):
+            return []
+        self._nearest = np.minimum(self._nearest, near)
         if shot.ended.any():
             return []
-        kinds = dict(zip(shot.scene.things, shot.scene.kinds, strict=True))
-        solid = dict(zip(shot.scene.things, shot.scene.is_solid, strict=True))
-        for thing, value in nearest.items():
-            name = thing.removeprefix("/root/")
-            if value < INSIDE and solid[thing] and thing not in self._usual.entered:
+        found = []
+        for index in np.flatnonzero(near < np.maximum(self._limits, INSIDE)):
+            name, value = scene.things[index].removeprefix("/root/"), near[index]
+            if value < self._limits[index]:
+                text = f"the player is {value:.3g} from {name}; usually it and its siblings cannot "
+                text += f"be approached by less than {self._limits[index] / PASSED:.3g}"
+                found.append(Finding("sibling", f"{kind_of(name)} can be passed", text))
+            elif scene.is_solid[index] and scene.things[index] not in self._usual.entered:
                 text = f"the player is inside {name}, which is solid"
                 found.append(Finding("overlap", f"inside {kind_of(name)}", text))
-            others = [
-                near.get(each, [])
-                for each, kind in kinds.items()
-                if each != thing and kind == kinds[thing]
-            ]
-            stop = [
-                each[0]
-                for each in others
-                if len(each) == APPROACHES and 0.0 < each[-1] <= TIGHT * each[0]
-            ]
-            if len(stop) >= max(2, 0.8 * len(others)) and value < PASSED * min(stop):
-                text = f"the player is {value:.3g} from {name}, at least {min(stop):.3g} from each "
-                text += f"of {len(others)} others of its kind"
-                found.append(Finding("sibling", f"{kind_of(name)} can be passed", text))
         return found
+
+    def _remember(self) -> None:
+        """Keep how near the first body came to things in a rollout."""
+        add_near(self._usual.near, dict(zip(self._met, self._nearest.tolist(), strict=True)))
+        self._met: list[str] = []
+        self._nearest = np.zeros(0)
+
+    def _find_limits(self) -> np.ndarray:
+        """(things,): nearer to each than this is a bug, because of its siblings, or all before."""
+        near, kinds = self._usual.near, self._kinds
+        self._nearest = np.full(len(self._met), np.inf)
+        limits = np.zeros(len(self._met))
+        stops = [_stop(near.get(each, []), SIBLINGS) for each in self._met]
+        for index, thing in enumerate(self._met):
+            like = [i for i, kind in enumerate(kinds) if kind == kinds[index] and i != index]
+            found = [stops[i] for i in like if stops[i]]
+            if len(found) < max(2, 0.8 * len(like)):
+                found = [stop for stop in [_stop(near.get(thing, []), APPROACHES)] if stop]
+            limits[index] = PASSED * min(found, default=0.0)
+        return limits
 
     def _farming(self, shot: Snapshot) -> list[Finding]:
         if shot.ended.any():
@@ -419,6 +439,13 @@ class Watcher:
                 text = f"{name} grew from {numbers[0]:.0f} to {numbers[-1]:.0f} in {resets} resets"
                 return [Finding("leak", name, text)]
         return []
+
+
+def _stop(approaches: list[float], least: int) -> float:
+    """Where a thing stops the player, if all of the nearest approaches end there; else 0."""
+    nearest = approaches[:least]
+    is_stop = len(nearest) == least and 0.0 < nearest[-1] <= TIGHT * nearest[0]
+    return nearest[0] if is_stop else 0.0
 
 
 def _file(finding: Finding) -> str:

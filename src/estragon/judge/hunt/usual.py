@@ -19,7 +19,9 @@ FEW = 6
 LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 3, 15
 """A lock: a flag that was never left after so many entries, and others that should have changed so
 often since, but never did. It shows after so many steps."""
-APPROACHES = 5
+APPROACHES = 12
+COUNTER = 2.0**31
+"""No counter should get so far."""
 INSIDE = 0.5
 """The first body is deeper in a thing than a quarter of its size."""
 LIVELY = 0.9
@@ -102,11 +104,12 @@ def kind_of(body: str) -> str:
 
 
 def speeds_of(shot: Snapshot, index: int) -> np.ndarray:
-    """(ticks,) float64: of a body; from its places if it moves without a velocity."""
+    """(ticks,) float64: of a body, as it says, or as its places show."""
     ticks = shot.bodies[:, index]
     speeds: np.ndarray = np.linalg.norm(ticks[:, 3:6], axis=1)
-    if not speeds.any() and not shot.ended.any() and len(ticks) > 1:
-        speeds = np.linalg.norm(np.diff(ticks[:, :3], axis=0), axis=1) * shot.scene.ticks_per_sec
+    if not shot.ended.any() and len(ticks) > 1:
+        moved = np.linalg.norm(np.diff(ticks[:, :3], axis=0), axis=1) * shot.scene.ticks_per_sec
+        speeds[1:] = np.maximum(speeds[1:], moved)
     finite: np.ndarray = speeds[np.isfinite(speeds)]
     return finite
 
@@ -160,9 +163,9 @@ class Warmup:
         for shot in rollout[1:]:
             usual.steps += 1
             length += 1
-            usual.reward = max(usual.reward, float(np.abs(shot.rewards).max(initial=0.0)))
-            if not shot.ended.any():
-                usual.step_reward = max(usual.step_reward, float(np.abs(shot.rewards).max(initial=0.0)))
+            reward = float(np.abs(shot.rewards).max(initial=0.0))
+            usual.reward = max(usual.reward, reward)
+            usual.step_reward = max(usual.step_reward, 0.0 if shot.ended.any() else reward)
             if shot.ended.any():
                 self._lengths.append(length)
                 length, loops = 0, PaidLoops()
@@ -216,10 +219,10 @@ class Warmup:
             obs = np.concatenate(self._obs)
             usual.filled, usual.discrete = filled_ranges(obs), discrete_columns(obs)
         self._finish_variables()
-        for column, values in enumerate(np.concatenate(self._effects).T[1:] if self._effects else []):
+        changes, *columns = np.concatenate(self._effects).T if self._effects else [np.zeros(0)]
+        for column, values in enumerate(columns):
             choices = np.unique(values)
             if len(choices) > 2 and (choices == np.round(choices)).all():
-                changes = np.concatenate(self._effects)[:, 0]
                 means = [changes[values == each].mean() for each in choices]
                 usual.neutral[str(column)] = float(choices[int(np.argmin(means))])
         if self._boxes:
@@ -288,14 +291,16 @@ class Warmup:
             count = len(np.unique(column))
             if np.isnan(column).any():
                 continue
-            is_count = count > 2 and bool((np.diff(column) >= 0.0).all())
+            is_count = count > 1 and bool((np.diff(column) >= 0.0).all())
             if kind in "bs" or (kind == "i" and count <= FEW and not is_count):
                 flags.append(name)
             elif step and np.isclose(change, step).mean() > 0.9 and stops[index] < 0.15:
                 usual.clocks[name] = step
-            if kind in "if" and count >= 10 and (column >= 0.0).mean() > 0.99:
+            least = {"f": 10, "i": 3}.get(kind, np.inf)
+            if count >= least and (column >= 0.0).mean() > 0.99 and column.max() < COUNTER:
                 inside, top = (column <= 1.0).mean(), float(np.quantile(column, 0.99))
-                usual.ranges[name] = (0.0, 1.0 if inside > 0.99 and top > 0.9 else 1e300)
+                is_share = kind == "f" and inside > 0.99 and top > 0.9
+                usual.ranges[name] = (0.0, 1.0 if is_share else COUNTER)
         kept: list[str] = []
         for name in sorted(flags, key=lambda each: len(np.unique(values[:, places[each]]))):
             columns = [places[each] for each in [*kept, name]]

@@ -15,8 +15,8 @@ from estragon.judge.hunt.game import Snapshot
 from estragon.support.errors import UserError
 
 STICK = 0.88
-AHEAD_SEC = 0.4
-"""A body is steered by where it will be."""
+AHEAD_SEC, MOST_AHEAD_SEC = 0.4, 20.0
+"""A body that is pushed is steered by where it will be."""
 ELITE = 6
 """Policies that evolve further."""
 EVOLVE_SEEDS = 4
@@ -285,9 +285,11 @@ class SeekExplorer(StickyExplorer):
         held = super().act(shot, key, archive)
         if not shot.place:
             return held
-        at = np.nan_to_num(shot.bodies[-1, 0, :3] + AHEAD_SEC * shot.bodies[-1, 0, 3:6])
+        at, velocity = np.nan_to_num(shot.bodies[-1, 0, :6]).reshape(2, 3)
+        # A body that is pushed is steered by its velocity, others by where they are.
+        steered = velocity if shot.scene.is_rigid else at
         if self._chosen >= 0:
-            moved, rate = at - self._from, max(0.3, 1.0 / (1.0 + self._tried[self._chosen]))
+            moved, rate = steered - self._from, max(0.3, 1.0 / (1.0 + self._tried[self._chosen]))
             self._effects[self._chosen] += rate * (moved - self._effects[self._chosen])
             self._tried[self._chosen] += 1
         if self._left <= 0:
@@ -295,6 +297,9 @@ class SeekExplorer(StickyExplorer):
         self._left -= 1
         places = dict(zip(shot.scene.things, shot.things[:, :3], strict=False))
         way = np.nan_to_num(places.get(self._name, self._target) - at, posinf=0.0, neginf=0.0)
+        if shot.scene.is_rigid:
+            seconds = np.linalg.norm(way) / max(float(np.linalg.norm(velocity)), 1e-3)
+            way -= velocity * np.clip(seconds, AHEAD_SEC, MOST_AHEAD_SEC)
         if self._lingers and np.linalg.norm(way) < archive.cell_size:
             self._chosen, self._left = -1, self._left - 2
             return np.where(self._mine, self.sampler.idle, held)
@@ -305,7 +310,7 @@ class SeekExplorer(StickyExplorer):
             self._chosen = int(np.argmax(np.where(is_new, np.inf, scores)))
             if self.random.random() < 0.08:
                 self._chosen = int(self.random.integers(len(self._moves)))
-        self._from = at
+        self._from = steered
         return np.where(self._mine, self._moves[self._chosen], held)
 
     def _choose(self, shot: Snapshot, archive: CellArchive) -> None:
@@ -330,7 +335,7 @@ class SeekExplorer(StickyExplorer):
         # As long as it takes at half the greatest speed.
         speed = max(float(np.linalg.norm(self._effects, axis=1).max()), 1e-6)
         distance = float(np.linalg.norm(self._target - shot.place))
-        self._left = int(np.clip(2.0 * distance / speed, 20, 400))
+        self._left = 120 if shot.scene.is_rigid else int(np.clip(2.0 * distance / speed, 20, 400))
 
 
 class EvolveExplorer(Explorer):

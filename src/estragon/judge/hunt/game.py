@@ -39,6 +39,8 @@ class Scene(msgspec.Struct):
     bodies: list[str] = []
     sizes: list[float] = []
     is_3d: bool = True
+    is_rigid: bool = False
+    """Whether the first body moves by forces."""
     bounds: list[list[float]] = []
     """The least and the greatest corner of the level, if it has static colliders."""
     reset_after: list[float | None] = []

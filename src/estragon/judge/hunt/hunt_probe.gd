@@ -161,11 +161,12 @@ func _describe() -> Dictionary:
 		"bodies": names,
 		"sizes": _bodies.map(_size_of),
 		"is_3d": is_3d,
+		"is_rigid": _bodies and (_bodies[0] is RigidBody3D or _bodies[0] is RigidBody2D),
 		"bounds": _level("CollisionShape3D" if is_3d else "CollisionShape2D"),
 		"reset_after": limits,
 		"things": _things.map(func(thing: Node) -> String: return str(thing.get_path())),
 		"kinds": _things.map(_kind_of),
-		"is_solid": _things.map(func(each: Node) -> bool: return _is_physics_body(each)),
+		"is_solid": range(_things.size()).map(_is_solid),
 		"variables": _variables,
 		"types": _types,
 		"ticks_per_sec": Engine.physics_ticks_per_second / maxf(Engine.time_scale, 0.01),
@@ -217,25 +218,32 @@ func _is_part(node: Node) -> bool:
 	return false
 
 
+func _is_solid(index: int) -> bool:
+	return _is_physics_body(_things[index]) and _boxes[index].has_volume()
+
+
 static func _kind_of(thing: Node) -> String:
 	var script: Script = thing.get_script()
 	var words: Array = [thing.get_parent().get_path(), thing.get_class()]
 	return "%s/%s %s" % (words + [script.resource_path.get_file() if script else ""])
 
 
-## What is seen of a thing, if that is a solid of a simple form, else what collides.
+## What is seen of a thing, if that is a solid of a simple form, else what collides, if it is one.
 static func _extent_of(thing: Node) -> AABB:
-	var parts: Array[AABB] = [AABB(), AABB()]
+	var seen: AABB = AABB()
+	var shapes: Array[AABB] = []
 	for node: Node in [thing] + thing.find_children("*", "Node3D", true, false):
-		var at: Variant = node.get("global_transform")
 		if node is MeshInstance3D and (node.mesh is BoxMesh or node.mesh is CylinderMesh):
-			var box: AABB = thing.global_transform.affine_inverse() * at * node.mesh.get_aabb()
-			if box.get_volume() > parts[0].get_volume():
-				parts[0] = box
-		elif node is CollisionShape3D and node.shape:
-			var mesh: Mesh = node.shape.get_debug_mesh()
-			parts[1] = thing.global_transform.affine_inverse() * at * mesh.get_aabb()
-	return parts[0] if parts[0].has_volume() else parts[1]
+			var box: AABB = _local_box(thing, node, node.mesh)
+			seen = box if box.get_volume() > seen.get_volume() else seen
+		elif node is CollisionShape3D and node.shape and not node.shape is ConcavePolygonShape3D:
+			if not node.shape is HeightMapShape3D and not node.shape is WorldBoundaryShape3D:
+				shapes.append(_local_box(thing, node, node.shape.get_debug_mesh()))
+	return seen if seen.has_volume() or shapes.size() != 1 else shapes[0]
+
+
+static func _local_box(thing: Node3D, part: Node3D, mesh: Mesh) -> AABB:
+	return thing.global_transform.affine_inverse() * part.global_transform * mesh.get_aabb()
 
 
 ## How near the first body is: 1 at the edge of a thing's box, less inside, by the depth compared

@@ -255,12 +255,10 @@ class Watcher:
         if not len(near):
             return []
         self._nearest = np.minimum(self._nearest, near)
-        if shot.ended.any():
-            return []
-        found = []
+        found, ended = [], shot.ended.any()
         for index in np.flatnonzero(near < np.maximum(self._limits, INSIDE)):
             name, value = scene.things[index].removeprefix("/root/"), near[index]
-            if value < self._limits[index]:
+            if value < self._limits[index] and not ended:  # an end is what may stop the player
                 text = f"the player is {value:.3g} from {name}; usually it and its siblings cannot "
                 text += f"be approached by less than {self._limits[index] / PASSED:.3g}"
                 found.append(Finding("sibling", f"{kind_of(name)} can be passed", text))

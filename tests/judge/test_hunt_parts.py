@@ -243,22 +243,6 @@ def test_shares_and_flags_are_recognized() -> None:
     assert off != on
 
 
-def test_evolved_policies_learn_to_be_paid() -> None:
-    random, archive = np.random.default_rng(0), CellArchive(20.0, [1.0, 1.0, 1.0])
-    explorer = EXPLORERS["evolve"](ActionSampler(TABLE), random)
-    returns = []
-    for _ in range(150):
-        explorer.start(archive)
-        total = 0.0
-        for _ in range(10):
-            seen = random.uniform(-1.0, 1.0, 3)
-            action = explorer.act((), seen, archive)
-            explorer.learn(np.array([action[0] * seen[0]]))
-            total += action[0] * seen[0]
-        returns.append(total)
-    assert np.mean(returns[-50:]) > np.mean(returns[:20]) + 1.0
-
-
 def test_expectations_and_patterns_of_the_user() -> None:
     user = UserOracles(("door",), ("score >= 0", "{Main/Ball:position:y} > -5"))
     assert user.watched == ("Main/Ball:position:y",)

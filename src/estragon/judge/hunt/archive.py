@@ -73,10 +73,6 @@ class CellArchive:
         bits = BITS if moves else BITS_ALONE
         self._planes = random.normal(size=(len(obs_scale), bits))
 
-    def scale_of(self, obs: np.ndarray) -> np.ndarray:
-        """The usual size of each value observed."""
-        return self._scale if len(self._scale) == len(obs) else np.ones(len(obs))
-
     def key_of(self, shot: Snapshot) -> Key:
         """The cell of a snapshot."""
         number = 0

@@ -17,9 +17,6 @@ from estragon.support.errors import UserError
 STICK = 0.88
 AHEAD_SEC, MOST_AHEAD_SEC = 0.4, 20.0
 """A body that is pushed is steered by where it will be."""
-ELITE = 6
-"""Policies that evolve further."""
-EVOLVE_SEEDS = 4
 EVEN = 0.6
 """Share of rollouts for which all explorers have the same chance."""
 SEEDS = 64
@@ -82,14 +79,6 @@ class ActionSampler:
         sizes = [1.0 if spec.kind == "continuous" else spec.size - 1 for _, spec, _ in self.columns]
         lows = [-1.0 if spec.kind == "continuous" else 0.0 for _, spec, _ in self.columns]
         return np.clip(action, lows, sizes).astype(np.float32)
-
-    def from_deflections(self, wanted: np.ndarray) -> np.ndarray:
-        """The action that numbers within -1 and 1 stand for."""
-        action = wanted.astype(np.float32)
-        for index, (_, spec, _) in enumerate(self.columns):
-            if spec.kind != "continuous":
-                action[index] = min(int(0.5 * (wanted[index] + 1.0) * spec.size), spec.size - 1)
-        return action
 
     def _draw(self, spec: Any, random: np.random.Generator) -> float:
         if spec.kind == "continuous":
@@ -338,71 +327,6 @@ class SeekExplorer(StickyExplorer):
         self._left = 120 if shot.scene.is_rigid else int(np.clip(2.0 * distance / speed, 20, 400))
 
 
-class EvolveExplorer(Explorer):
-    """Linear policies that evolve to be rewarded: gets to goals, and to rewards that pay too much.
-
-    The best of them are varied and mixed, and tried again with other seeds.
-    """
-
-    def __init__(self, sampler: ActionSampler, random: np.random.Generator) -> None:
-        super().__init__(sampler, random)
-        self._elite: list[_LinearPolicy] = []
-        self._current: _LinearPolicy | None = None
-
-    def start(self, archive: CellArchive) -> Start:
-        """At a seed, with the next policy; the one before is done."""
-        done, self._current = self._current, None
-        if done is not None and done.steps:
-            done.scores.append(done.total)
-            if done not in self._elite:
-                self._elite.append(done)
-            self._elite.sort(key=lambda each: -float(np.mean(each.scores)))
-            del self._elite[ELITE:]
-        return Start(int(self.random.integers(EVOLVE_SEEDS)), [])
-
-    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
-        """What the current policy does."""
-        obs = shot.obs
-        if self._current is None:
-            self._current = self._next(len(obs))
-        policy = self._current
-        policy.steps += 1
-        if len(obs) != policy.weights.shape[1] - 1:
-            return self.sampler.random(self.random)
-        seen = np.append(np.clip(obs / archive.scale_of(obs), -3.0, 3.0), 1.0)
-        wanted = np.tanh(policy.weights @ seen + self.random.normal(0.0, 0.1, len(policy.weights)))
-        return self.sampler.from_deflections(wanted)
-
-    def learn(self, shot: Snapshot) -> None:
-        """Add to the return of the current policy; that of the first agent counts."""
-        if self._current is not None and len(shot.rewards):
-            self._current.total += float(np.nan_to_num(shot.rewards[0]))
-
-    def _next(self, size: int) -> "_LinearPolicy":
-        """One of the best again, a variation of two of them, or a new one."""
-        random, shape = self.random, (len(self.sampler.columns), size + 1)
-        chance = random.random()
-        if len(self._elite) < ELITE or chance < 0.15:
-            return _LinearPolicy(random.normal(0.0, 1.0, shape))
-        first, second = (self._elite[int(random.integers(ELITE))] for _ in range(2))
-        if chance < 0.4:
-            first.total = 0.0
-            first.steps = 0
-            return first
-        weights = np.where(random.random(shape) < 0.5, first.weights, second.weights)
-        return _LinearPolicy(weights + random.normal(0.0, random.choice([0.1, 0.5]), shape))
-
-
-@dataclasses.dataclass(eq=False)
-class _LinearPolicy:
-    """Weights (columns of the action, values observed + 1), and its returns so far."""
-
-    weights: np.ndarray
-    scores: list[float] = dataclasses.field(default_factory=list)
-    total: float = 0.0
-    steps: int = 0
-
-
 class PolicyExplorer(StickyExplorer):
     """A trained policy, disturbed by held random actions."""
 
@@ -451,7 +375,6 @@ EXPLORERS: dict[str, type[Explorer]] = {
     "goexplore": GoExplorer,
     "seek": SeekExplorer,
     "repeat": RepeatExplorer,
-    "evolve": EvolveExplorer,
 }
 
 

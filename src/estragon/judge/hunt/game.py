@@ -147,6 +147,7 @@ class HuntedGame:
         self.by_input = plays_by_input(path, launch.scene)
         self.has_probe = path.is_dir() or path.suffix == ".pck"
         """An exported game only shows what the wire and the log show."""
+        self._watched = len(watched)
         options, self._step_timeout_sec = launch.engine_options, launch.step_timeout_sec
         arguments = ONE_AGENT | dict(launch.arguments)
         with contextlib.ExitStack() as opened:
@@ -197,9 +198,10 @@ class HuntedGame:
         self._attach()
 
     def _attach(self) -> None:
-        self._scene, self._log_at = Scene(), 0
+        self._scene, self._log_at, self._width = Scene(), 0, HEAD
         self._ticks: list[np.ndarray] = []
         self._state, self._step_ticks = np.zeros(0), 0
+        self._last_ticks = np.zeros((0, HEAD))
         self._probe: Channel | None = None
         if self.has_probe:
             self._probe = Channel(self._listener.accept()[0])
@@ -226,7 +228,7 @@ class HuntedGame:
         except GodotError as error:
             return self._lost(error)
         shot = self._snapshot(result)
-        self._step_ticks = len(shot.ticks)
+        self._step_ticks, self._last_ticks = len(shot.ticks), shot.ticks
         return shot
 
     def _announce(self, ticks: int) -> None:
@@ -265,6 +267,7 @@ class HuntedGame:
             )
         empty = np.zeros(0)
         ticks = self._read_probe()
+        ticks = ticks if len(ticks) else self._last_ticks
         log = self._read_log()
         return Snapshot(self._scene, ticks, log, empty, empty, empty, [], empty, lost=how)
 
@@ -276,16 +279,20 @@ class HuntedGame:
                 while frame := probe.take():
                     if frame[:1] == b"{":
                         self._scene = msgspec.json.decode(frame, type=Scene)
+                        self._width = HEAD + WIDTH * len(self._scene.bodies) + self._watched
                         self._ticks, states, self._state = [], [], np.zeros(0)
                         continue
                     numbers = np.frombuffer(frame, np.float64)
-                    (states if numbers[0] == -1.0 else self._ticks).append(numbers)
+                    if numbers[0] == -1.0:
+                        states.append(numbers)
+                    else:
+                        self._ticks.append(numbers.reshape(-1, self._width))
             except ChannelError:
                 break
         if states:
             self._state = states[-1]
         ticks, self._ticks = self._ticks, []
-        return np.array(ticks) if ticks else np.zeros((0, HEAD + WIDTH * len(self._scene.bodies)))
+        return np.concatenate(ticks) if ticks else np.zeros((0, self._width))
 
     def _read_log(self) -> list[LogEntry]:
         process = self._connection.process

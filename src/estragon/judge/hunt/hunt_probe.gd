@@ -3,15 +3,15 @@ extends Node
 ## are in one another, and how many objects there are.
 ##
 ## It runs before Sync, so that a tick's report is sent before the trainer has its answer. A frame
-## is a length, then JSON when the bodies changed, or packed float64: 4 numbers, then 7 for each
-## body, then the watched properties. In the last tick of a step also packed float64 of the scene's
-## state: -1, then the place of each thing and how near the first body came, then the scripts'
-## variables. Before each step it is told after how many ticks that is; 0 is every tick.
+## is a length, then JSON when the bodies changed, or packed float64. The last tick of a step sends
+## two: of each tick of the step 4 numbers, then 7 for each body, then the watched properties; and
+## -1, the place of each thing and how near the first body came, and the scripts' variables. Before
+## a step it is told how many ticks the step has, or 0: then every tick sends.
 
 const FIRST: int = -(1 << 30) - 1
 const MOST_BODIES: int = 24
 ## Depths are measured in every so manyth tick, of so many bodies.
-const DEPTH_TICKS: int = 4
+const DEPTH_TICKS: int = 6
 const MOST_DEPTHS: int = 6
 ## A collider counts as part of the level if it is at least this large, compared with the largest.
 const LARGE: float = 0.2
@@ -39,6 +39,9 @@ var _tick: int = 0
 ## Of the current step.
 var _step_tick: int = 0
 var _step_ticks: int = 0
+var _rows: PackedFloat64Array = []
+## Nodes, objects, bytes.
+var _counts: PackedFloat64Array = [0.0, 0.0, 0.0]
 ## Each a node's path and a property, such as Main/Player:position:y.
 var _watched: PackedStringArray
 var _things: Array[Node] = []
@@ -74,49 +77,57 @@ func _enter_tree() -> void:
 
 
 func _physics_process(_delta: float) -> void:
-	_socket.poll()
-	if _socket.get_status() != StreamPeerTCP.STATUS_CONNECTED:
-		return
 	_step_tick += 1
-	while _socket.get_available_bytes() >= 4:
-		_step_ticks = _socket.get_u32()
-		_step_tick = 1
+	if _step_tick > _step_ticks and not _has_next_step():
+		return
 	if _is_stale:
 		_is_stale = false
 		_find_bodies()
 		_find_things()
 		_find_variables()
+		_rows.clear()
 		_send(JSON.stringify(_describe()).to_utf8_buffer())
 	_tick += 1
-	var numbers: PackedFloat64Array = [
-		_tick,
-		get_tree().get_node_count() + Performance.get_monitor(Performance.OBJECT_ORPHAN_NODE_COUNT),
-		Performance.get_monitor(Performance.OBJECT_COUNT),
-		OS.get_static_memory_usage(),
-	]
+	var is_last: bool = _step_tick >= _step_ticks
+	if is_last:
+		var tree: SceneTree = get_tree()
+		var orphans: float = Performance.get_monitor(Performance.OBJECT_ORPHAN_NODE_COUNT)
+		var objects: float = Performance.get_monitor(Performance.OBJECT_COUNT)
+		_counts = [tree.get_node_count() + orphans, objects, OS.get_static_memory_usage()]
+	_rows.append(_tick)
+	_rows.append_array(_counts)
 	var has_depths: bool = _tick % DEPTH_TICKS == 0
 	for i: int in _bodies.size():
 		var body: Node = _bodies[i]
 		if not is_instance_valid(body) or not body.is_inside_tree():
-			numbers.append_array([INF, INF, INF, 0.0, 0.0, 0.0, 0.0])
+			_rows.append_array([INF, INF, INF, 0.0, 0.0, 0.0, 0.0])
 			continue
 		if has_depths and i < MOST_DEPTHS:
 			_depths[i] = _depth_of(body)
 		var at: Variant = body.global_position
 		var speed: Variant = _velocity_of(body)
 		if at is Vector3:
-			numbers.append_array([at.x, at.y, at.z, speed.x, speed.y, speed.z, _depths[i]])
+			_rows.append_array([at.x, at.y, at.z, speed.x, speed.y, speed.z, _depths[i]])
 		else:
-			numbers.append_array([at.x, at.y, 0.0, speed.x, speed.y, 0.0, _depths[i]])
+			_rows.append_array([at.x, at.y, 0.0, speed.x, speed.y, 0.0, _depths[i]])
 	for property: String in _watched:
-		numbers.append(_value_of(property))
-	_send(numbers.to_byte_array())
-	var is_last: bool = _step_ticks == 0 or _step_tick == _step_ticks
+		_rows.append(_value_of(property))
 	if is_last or _step_tick % NEAR_TICKS == 0:
 		_approach()
 	if is_last:
+		_send(_rows.to_byte_array())
+		_rows.clear()
 		_send(_state().to_byte_array())
 		_near.fill(INF)
+
+
+## Whether the trainer is there; also reads how many ticks the next step has.
+func _has_next_step() -> bool:
+	_socket.poll()
+	while _socket.get_available_bytes() >= 4:
+		_step_ticks = _socket.get_u32()
+		_step_tick = 1
+	return _socket.get_status() == StreamPeerTCP.STATUS_CONNECTED
 
 
 func _send(frame: PackedByteArray) -> void:

@@ -66,6 +66,8 @@ class CellArchive:
         """Seconds played, cells."""
         self.paid: list[tuple[Rollout, int]] = []
         """Rollouts, and after how many of their actions something was paid."""
+        self.suspects: list[Rollout] = []
+        """Rollouts that may have locked the game."""
         self.cell_size = max(size, 1e-6) / BINS
         self._scale = np.maximum(np.array(obs_scale), 1e-3)
         self._discrete, self._flags = discrete or [], flags

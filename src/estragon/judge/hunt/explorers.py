@@ -78,7 +78,8 @@ class ActionSampler:
         """The nearest action that there is."""
         sizes = [1.0 if spec.kind == "continuous" else spec.size - 1 for _, spec, _ in self.columns]
         lows = [-1.0 if spec.kind == "continuous" else 0.0 for _, spec, _ in self.columns]
-        return np.clip(action, lows, sizes).astype(np.float32)
+        clipped: np.ndarray = np.clip(action, lows, sizes).astype(np.float32)
+        return clipped
 
     def _draw(self, spec: Any, random: np.random.Generator) -> float:
         if spec.kind == "continuous":
@@ -199,6 +200,9 @@ class GoExplorer(StickyExplorer):
             sweep = [*self.sampler.sweep(), *[self.sampler.idle] * 3]
             self._held = sweep[self.random.integers(len(sweep))]
             self._patience = int(self.random.integers(5, 40))
+        if archive.suspects and self.random.random() < 0.25:
+            locked = archive.suspects[self.random.integers(len(archive.suspects))]
+            return Start(locked.seed, locked.actions)
         chosen = archive.choose(self.random)
         if chosen is None:
             return start
@@ -226,7 +230,12 @@ class RepeatExplorer(StickyExplorer):
         moves = [spec.kind == "continuous" or spec.size > 2 for _, spec, _ in self.sampler.columns]
         kind, still = self.random.integers(4), np.where(moves, self.sampler.idle, part)
         idle = np.tile(self.sampler.idle, (2, 1))
-        loops = [part, still, [*still[-2:], *idle], [*part, *np.where(moves, -part, part)]]
+        loops: list[Any] = [
+            part,
+            still,
+            [*still[-2:], *idle],
+            [*part, *np.where(moves, -part, part)],
+        ]
         loop = [self.sampler.valid(each) for each in loops[kind]]
         self._loop = loop * int(self.random.integers(4, 16))
         return Start(rollout.seed, prefix)
@@ -253,6 +262,7 @@ class SeekExplorer(StickyExplorer):
         self._tried = np.zeros(len(self._moves))
         self._sought: dict[str, int] = {}
         self._pay: dict[str, float] = {}
+        self._from = np.zeros(3)
 
     def start(self, archive: CellArchive) -> Start:
         """At a seed, or at a cell; nothing is sought yet."""

@@ -272,7 +272,8 @@ class HuntedGame:
         return Snapshot(self._scene, ticks, log, empty, empty, empty, [], empty, lost=how)
 
     def _read_probe(self) -> np.ndarray:
-        probe, states = self._probe, []
+        probe = self._probe
+        states: list[np.ndarray] = []
         while probe is not None and select.select([probe], [], [], 0.0)[0]:
             try:
                 probe.read(1.0)

@@ -77,9 +77,13 @@ class Watcher:
         self._is_warm = False
         everything = (-np.inf, np.inf)
         self._ranges = np.array([usual.ranges.get(each, everything) for each in usual.variables]).T
-        self._is_clock = np.array([each in usual.clocks for each in usual.variables], bool)
-        self._met, self._kinds, self._nearest = [], [], np.zeros(0)
-        self._flags: FlagWatch | None = None
+        self._clock_steps = np.array([usual.clocks.get(each, 0.0) for each in usual.variables])
+        self._is_clock = self._clock_steps != 0.0
+        self._met: list[str] = []
+        """The things of the scene, their kinds, and how near the first body came."""
+        self._kinds: list[str] = []
+        self._nearest = np.zeros(0)
+        self.flags = FlagWatch(usual)
         self._states: dict[int, tuple[np.ndarray, int]] = {}
         """By seed and actions: what was seen, and how often."""
         self._unsteady: np.ndarray | None = None
@@ -95,9 +99,8 @@ class Watcher:
     def begin(self, seed: int | None = None) -> None:
         """A rollout begins, with a reset; or, without a seed, the next episode."""
         self._path = None if seed is None else hash(seed)
-        if self._flags is not None:
-            self._flags.end()
-        self._flags = FlagWatch(self._usual)
+        self.flags.end()
+        self.flags = FlagWatch(self._usual)
         if seed is not None:
             self._remember()
         self._length = 0
@@ -222,7 +225,7 @@ class Watcher:
         usual, found = self._usual, []
         if not usual.variables or not len(shot.state):
             return []
-        if lock := self._flags.add(shot):
+        if lock := self.flags.add(shot):
             text = f"after {lock} much of what usually changes never does, in {LOCK_STEPS} steps"
             found.append(Finding("lock", kind_of(lock), text))
         values = shot.read(usual.variables)
@@ -238,6 +241,8 @@ class Watcher:
         if before is None or shot.ended.any():
             return found
         self._stopped = np.where(values == before, self._stopped + 1, 0)
+        # What goes back within an episode, such as the time since a collision, is no clock.
+        self._is_clock &= (values - before) * self._clock_steps >= 0.0
         for index in np.flatnonzero((self._stopped == CLOCK_STEPS) & self._is_clock):
             name = usual.variables[index]
             text = f"{name} stays {values[index]:g} in {CLOCK_STEPS} steps; it usually changes "
@@ -270,8 +275,7 @@ class Watcher:
     def _remember(self) -> None:
         """Keep how near the first body came to things in a rollout."""
         add_near(self._usual.near, dict(zip(self._met, self._nearest.tolist(), strict=True)))
-        self._met: list[str] = []
-        self._nearest = np.zeros(0)
+        self._met, self._nearest = [], np.zeros(0)
 
     def _find_limits(self) -> np.ndarray:
         """(things,): nearer to each than this is a bug, because of its siblings, or all before."""

@@ -16,7 +16,7 @@ CLOCK_STEPS = 8
 """A clock that does not change in so many steps stands still."""
 FEW = 6
 """A number that takes at most so many values tells cells apart."""
-LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 3, 15
+LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 4, 8.0
 """A lock: a flag that was never left after so many entries, and others that should have changed so
 often since, but never did. It shows after so many steps."""
 APPROACHES = 12
@@ -297,9 +297,9 @@ class Warmup:
             elif step and np.isclose(change, step).mean() > 0.9 and stops[index] < 0.15:
                 usual.clocks[name] = step
             least = {"f": 10, "i": 3}.get(kind, np.inf)
-            if count >= least and (column >= 0.0).mean() > 0.99 and column.max() < COUNTER:
+            if count >= least and (column >= 0.0).mean() > 0.97 and column.max() < COUNTER:
                 inside, top = (column <= 1.0).mean(), float(np.quantile(column, 0.99))
-                is_share = kind == "f" and inside > 0.99 and top > 0.9
+                is_share = kind == "f" and inside > 0.97 and top > 0.9
                 usual.ranges[name] = (0.0, 1.0 if is_share else COUNTER)
         kept: list[str] = []
         for name in sorted(flags, key=lambda each: len(np.unique(values[:, places[each]]))):
@@ -339,7 +339,8 @@ def nearest_of(rollout: list[Snapshot]) -> dict[str, float]:
 def add_near(known: dict[str, list[float]], nearest: dict[str, float]) -> None:
     """Keep the least of all rollouts."""
     for thing, near in nearest.items():
-        if np.isfinite(near):
+        # The same rollout again says nothing new.
+        if np.isfinite(near) and near not in known.get(thing, []):
             known[thing] = sorted([*known.get(thing, []), near])[:APPROACHES]
 
 
@@ -357,6 +358,8 @@ class FlagWatch:
 
     def __init__(self, usual: Usual) -> None:
         self._usual, count = usual, len(usual.flags)
+        self.is_suspect = False
+        """Whether this may be a lock: worth playing on from here."""
         self._values: np.ndarray | None = None
         self._steps = np.zeros(count, int)
         self._changes = np.zeros((count, count), int)
@@ -375,13 +378,15 @@ class FlagWatch:
         self._steps += 1
         self._all += changed
         self._changes += changed
-        for index in np.flatnonzero(changed):
+        for index in np.flatnonzero(changed).tolist():
             self._fold(index, before[index], is_left=True)
             self._steps[index], self._changes[index], self._is_entered[index] = 0, 0, True
-        for index in np.flatnonzero(self._is_entered & (self._steps == LOCK_STEPS)):
-            frozen = self._frozen_by(self._key(index, values[index]))
+        for index in np.flatnonzero(self._is_entered & (self._steps == LOCK_STEPS)).tolist():
+            key = self._key(index, values[index])
+            self.is_suspect |= len(self._frozen_by(key, 1, 1.0)) > 0
+            frozen = self._frozen_by(key, LOCK_ENTRIES, LOCK_CHANGES)
             if len(frozen) and not self._changes[index][frozen].any():
-                return self._key(index, values[index])
+                return key
         return ""
 
     def end(self) -> None:
@@ -409,13 +414,13 @@ class FlagWatch:
         known = np.array(latch.changes) if latch.changes else np.zeros(len(changes), int)
         latch.changes = (known + changes).tolist()
 
-    def _frozen_by(self, key: str) -> np.ndarray:
+    def _frozen_by(self, key: str, entries: int, changes: float) -> np.ndarray:
         """The flags that never change after this one, if they are many of those that should."""
         latch, every = self._usual.latches.get(key), self._usual.latches.get("")
-        if latch is None or every is None or latch.left or latch.entries < LOCK_ENTRIES:
+        if latch is None or every is None or latch.left or latch.entries < entries:
             return np.zeros(0, int)
-        expected = np.array(every.changes) / max(every.steps, 1) * latch.steps
-        lively, still = expected >= LOCK_CHANGES, np.array(latch.changes) == 0
+        others = np.subtract(every.changes, latch.changes) / max(every.steps - latch.steps, 1)
+        lively, still = others * latch.steps >= changes, np.array(latch.changes) == 0
         frozen = np.flatnonzero(lively & still)
         is_lock = len(frozen) >= max(3, 0.4 * lively.sum())
         return frozen if is_lock else np.zeros(0, int)

@@ -20,6 +20,7 @@ CROSSES = 0.3
 """Share of rollouts that go on when an episode ends; traces of one episode are shorter."""
 REFERENCES, REFERENCE_STEPS = 2, 10
 """Short rollouts that every process plays three times first, and now and then again."""
+MOST_SUSPECTS = 12
 AGAIN = 0.12
 """Share of the rollouts that begin like one of them."""
 
@@ -124,6 +125,8 @@ class Worker(threading.Thread):
             self._renew(game)
         with hunt.lock:
             hunt.state.steps += len(rollout.actions)
+            if self._watcher.flags.is_suspect:
+                hunt.archive.suspects = [*hunt.archive.suspects, rollout][-MOST_SUSPECTS:]
             hunt.bandit.reward(name, new_cells, bugs, time.monotonic() - began)
 
     def _length(self) -> int:

@@ -17,7 +17,7 @@ from estragon.support.errors import UserError
 STICK = 0.88
 AHEAD_SEC, MOST_AHEAD_SEC = 0.4, 20.0
 """A body that is pushed is steered by where it will be."""
-EVEN = 0.6
+EVEN = 0.4
 """Share of rollouts for which all explorers have the same chance."""
 SEEDS = 64
 """Most rollouts start from one of these seeds, so that cells of one seed add up."""

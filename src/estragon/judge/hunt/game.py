@@ -81,7 +81,7 @@ class Snapshot:
     ended: np.ndarray
     """Of each agent, whether its episode ended in this step."""
     infos: list[dict[str, Any]]
-    state: np.ndarray
+    state: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
     """-1, then place and nearness of each thing, then the variables: float64, empty if unknown."""
     cpu_ms: float = 0.0
     lost: str = ""
@@ -269,7 +269,7 @@ class HuntedGame:
         ticks = self._read_probe()
         ticks = ticks if len(ticks) else self._last_ticks
         log = self._read_log()
-        return Snapshot(self._scene, ticks, log, empty, empty, empty, [], empty, lost=how)
+        return Snapshot(self._scene, ticks, log, empty, empty, empty, [], lost=how)
 
     def _read_probe(self) -> np.ndarray:
         probe = self._probe

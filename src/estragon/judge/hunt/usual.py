@@ -294,8 +294,8 @@ class Warmup:
             is_count = count > 1 and bool((np.diff(column) >= 0.0).all())
             if kind in "bs" or (kind == "i" and count <= FEW and not is_count):
                 flags.append(name)
-            elif step and np.isclose(change, step).mean() > 0.9 and stops[index] < 0.15:
-                usual.clocks[name] = step
+            elif step and (change * step >= 0.0).all() and stops[index] < 0.15:
+                usual.clocks |= {name: step} if np.isclose(change, step).mean() > 0.9 else {}
             least = {"f": 10, "i": 3}.get(kind, np.inf)
             if count >= least and (column >= 0.0).mean() > 0.97 and column.max() < COUNTER:
                 inside, top = (column <= 1.0).mean(), float(np.quantile(column, 0.99))

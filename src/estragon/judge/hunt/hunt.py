@@ -77,7 +77,9 @@ class Hunt:
         with self.open_game() as game:
             self._start = time.monotonic()  # an import does not count
             if not self.state.usual.steps:
-                self.state.usual = self._warm_up(game)
+                usual = self._warm_up(game)
+                if not self.stop.made:  # else it would be what is usual for good
+                    self.state.usual = usual
             self._make_archive(game)
         workers = [Worker(self, number) for number in range(self.settings.games)]
         for worker in workers:

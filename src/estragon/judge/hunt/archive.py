@@ -35,6 +35,11 @@ class Cell:
     chosen: int = 0
     """How often it was returned to."""
 
+    @property
+    def appeal(self) -> float:
+        """Rarely visited, rarely chosen, and not far."""
+        return 1.0 / (np.sqrt(1.0 + self.visits + 4.0 * self.chosen) * (40.0 + self.steps))
+
 
 class CellArchive:
     """Cells by the place of the first body and a coarse hash of the observation."""
@@ -117,7 +122,7 @@ class CellArchive:
             kind[0] += 1
             keys = kind[1]
         cells = [self.cells[key] for key in keys]
-        weights = np.array([1.0 / np.sqrt(1.0 + each.visits + 4.0 * each.chosen) for each in cells])
+        weights = np.array([each.appeal for each in cells])
         index = int(random.choice(len(cells), p=weights / weights.sum()))
         cells[index].chosen += 1
         return keys[index], cells[index]

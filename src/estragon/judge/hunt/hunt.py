@@ -176,7 +176,7 @@ class Hunt:
     ) -> bool:
         """Confirm a finding by a replay in a new process, shorten it, write its trace."""
         found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
-        budget = float(np.clip(1.8 * settings.minutes, 4.0, 40.0))
+        budget = float(np.clip(3.0 * settings.minutes, 6.0, 60.0))
         shortener = Shortener(game, finding, usual, settings.user, budget)
         tries = [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]
         if finding.oracle == "leak":

@@ -226,7 +226,7 @@ class RepeatExplorer(StickyExplorer):
             return start
         rollout, steps = archive.paid[self.random.integers(len(archive.paid))]
         prefix = rollout.actions[:steps]
-        part = np.array(prefix[-int(self.random.integers(1, 10)) :], np.float32)
+        part = np.array(prefix[-int(self.random.integers(1, 14)) :], np.float32)
         moves = [spec.kind == "continuous" or spec.size > 2 for _, spec, _ in self.sampler.columns]
         kind, still = self.random.integers(4), np.where(moves, self.sampler.idle, part)
         idle = np.tile(self.sampler.idle, (2, 1))
@@ -237,7 +237,7 @@ class RepeatExplorer(StickyExplorer):
             [*part, *np.where(moves, -part, part)],
         ]
         loop = [self.sampler.valid(each) for each in loops[kind]]
-        self._loop = loop * int(self.random.integers(4, 16))
+        self._loop = loop * int(self.random.integers(4, 12))
         return Start(rollout.seed, prefix)
 
     def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:

@@ -457,6 +457,8 @@ def spans_of(window: list[Snapshot]) -> dict[str, float]:
     if all(places):
         for axis, value in zip("xyz", np.ptp(places, axis=0).tolist(), strict=True):
             spans[f"place {axis}"] = value
+        # Squared, so that a fifth of the usual way is still already: whoever is pushed about moves.
+        spans["path"] = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) ** 2
     infos = [numbers_of(each.infos[0]) if each.infos else {} for each in window]
     for key in infos[0]:
         values = [each.get(key, 0.0) for each in infos]

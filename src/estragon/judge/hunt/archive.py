@@ -38,7 +38,7 @@ class Cell:
     @property
     def appeal(self) -> float:
         """Rarely visited, rarely chosen, and not far."""
-        return 1.0 / (np.sqrt(1.0 + self.visits + 4.0 * self.chosen) * (40.0 + self.steps))
+        return float(1.0 / np.sqrt(1.0 + self.visits + 4.0 * self.chosen) / (40.0 + self.steps))
 
 
 class CellArchive:

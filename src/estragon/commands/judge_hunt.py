@@ -40,8 +40,8 @@ class JudgeHuntCommand:
     """Also write reports: .md, .html or .xml (JUnit)."""
     summary: Annotated[Path | None, optional("FILE")] = None
     """Also write a Markdown report to a file of any name, for the page of a CI run."""
-    explorers: tuple[str, ...] = tuple(
-        ["random", "sticky", "sweep", "novelty", "goexplore", "seek", "repeat"]
+    explorers: tuple[str, ...] = (
+        *("random", "sticky", "sweep", "novelty", "goexplore", "seek", "repeat"),
     )
     """The explorers to use."""
     model: Annotated[Path | None, optional("FILE")] = None

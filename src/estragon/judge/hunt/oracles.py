@@ -236,8 +236,10 @@ class Watcher:
         beyond = np.maximum(self._ranges[0] - values, values - self._ranges[1])
         for index in np.flatnonzero((beyond > SPARE) & (values != NAN)):
             name, (low, high) = usual.variables[index], self._ranges[:, index]
-            text = f"{name} is {values[index]:g}, usually within {low:g} and {high:g}"
-            found.append(Finding("range", kind_of(name), text))
+            usually = f"within {low:g} and {high:g}" if high < COUNTER else "not negative"
+            found.append(
+                Finding("range", kind_of(name), f"{name} is {values[index]:g}, usually {usually}")
+            )
         if before is None or shot.ended.any():
             return found
         self._stopped = np.where(values == before, self._stopped + 1, 0)

@@ -100,7 +100,8 @@ class Worker(threading.Thread):
                 break
             with hunt.lock:
                 key = hunt.archive.key_of(shot)
-                new_cells += hunt.archive.visit(key, shot, rollout, step)
+                if step:  # a reset may show where the body was before
+                    new_cells += hunt.archive.visit(key, shot, rollout, step)
                 if step == len(start.prefix) and start.cell is not None:
                     hunt.state.returns += 1
                     hunt.state.returned += key == start.cell

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import re
 import select
 import time
@@ -68,7 +69,7 @@ class LogEntry(msgspec.Struct, frozen=True):
     """Function and file of the game."""
 
 
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass
 class Snapshot:
     """What is known after a reset or a step."""
 
@@ -122,7 +123,7 @@ class Snapshot:
         last: np.ndarray = self.ticks[-1, HEAD + WIDTH * len(self.scene.bodies) :]
         return last
 
-    @property
+    @functools.cached_property
     def place(self) -> list[float]:
         """Where the first body is; empty if that is not known."""
         if not len(self.ticks) or not self.scene.bodies:

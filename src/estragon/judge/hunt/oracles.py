@@ -73,6 +73,8 @@ class Watcher:
         """`spaces` are the declared least and greatest value of each number observed."""
         self._usual, self._user = usual, user
         self._declared = np.array(spaces).reshape(-1, 2)
+        self._obs_scale = np.maximum(np.array(usual.obs), 1.25)
+        self._level: tuple[object, np.ndarray, np.ndarray] = (None, np.zeros(3), np.zeros(3))
         self._counts: list[np.ndarray] = []
         self._is_warm = False
         everything = (-np.inf, np.inf)
@@ -177,7 +179,7 @@ class Watcher:
                 text = f"observation {index} is {shot.obs[index]:g}"
                 found.append(Finding("range", f"observation {index} beyond its space", text))
         if len(usual.obs) == len(size):
-            share = size / np.maximum(usual.obs, 1.25)
+            share = size / self._obs_scale
             index = int(share.argmax()) if len(share) else 0
             before = self._recent[-2][0].obs if len(self._recent) > 1 else shot.obs
             # What grows step by step may be physics; a jump is not.
@@ -405,7 +407,9 @@ class Watcher:
     def _bounds(self, shot: Snapshot, index: int, kind: str, ticks: np.ndarray) -> list[Finding]:
         if not self._usual.low:
             return []
-        low, high = level_of(shot.scene.bounds, self._usual)
+        if self._level[0] is not shot.scene:
+            self._level = (shot.scene, *level_of(shot.scene.bounds, self._usual))
+        _, low, high = self._level
         # Without walls or a floor, only what gets far away is certainly lost.
         margin = (0.12 if shot.scene.bounds else 20.0) * float((high - low).max())
         up = 1 if shot.scene.is_3d else -1

@@ -434,12 +434,15 @@ class PaidLoops:
         self._last: dict[bytes, tuple[int, float]] = {}
         self._paid: dict[bytes, int] = {}
         self._steps = 0
+        self._scale: np.ndarray | None = None
 
     def add(self, shot: Snapshot, usual: Usual) -> int:
         """Take in a step; how often ways back to its state have paid."""
         self._steps += 1
         self._sum += float(shot.rewards[0]) if len(shot.rewards) else 0.0
-        scale = np.maximum(np.array(usual.obs), 1e-3)
+        if self._scale is None:
+            self._scale = np.maximum(np.array(usual.obs), 1e-3)
+        scale = self._scale
         state = np.round(2.0 * shot.obs / scale) if len(scale) == len(shot.obs) else shot.obs
         key = state.astype(np.int32).tobytes()
         step, total = self._last.get(key, (self._steps, self._sum))
@@ -458,7 +461,7 @@ def spans_of(window: list[Snapshot]) -> dict[str, float]:
         for axis, value in zip("xyz", np.ptp(places, axis=0).tolist(), strict=True):
             spans[f"place {axis}"] = value
         # Squared, so that a fifth of the usual way is still already: whoever is pushed about moves.
-        spans["path"] = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) ** 2
+        spans["place"] = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) ** 2
     infos = [numbers_of(each.infos[0]) if each.infos else {} for each in window]
     for key in infos[0]:
         values = [each.get(key, 0.0) for each in infos]

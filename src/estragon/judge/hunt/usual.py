@@ -14,6 +14,8 @@ STILL = 0.05
 """A value is still if it changes this little in STUCK_STEPS, compared with what is usual."""
 CLOCK_STEPS = 8
 """A clock that does not change in so many steps stands still."""
+RANGE_STEPS = 600
+"""What a variable does in fewer steps says nothing about its range."""
 FEW = 6
 """A number that takes at most so many values tells cells apart."""
 LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 4, 8.0
@@ -296,7 +298,7 @@ class Warmup:
                 flags.append(name)
             elif step and (change * step >= 0.0).all() and stops[index] < 0.15:
                 usual.clocks |= {name: step} if np.isclose(change, step).mean() > 0.9 else {}
-            least = {"f": 10, "i": 3}.get(kind, np.inf)
+            least = {"f": 10, "i": 3}.get(kind, np.inf) if len(column) >= RANGE_STEPS else np.inf
             if count >= least and (column >= 0.0).mean() > 0.97 and column.max() < COUNTER:
                 inside, top = (column <= 1.0).mean(), float(np.quantile(column, 0.99))
                 is_share = kind == "f" and inside > 0.97 and top > 0.9

@@ -32,8 +32,8 @@ WARMUP_LENGTHS = (300, 1200, 300)
 WARMUP_LEAST = 3
 WARMUP_SHARE, WARMUP_SEC = 0.25, 60.0
 SAVE_SEC = 20.0
-RECENT = 32
-"""A leak needs no more rollouts than these, usually."""
+RECENT, LEAK_RESETS = 32, 20
+"""A leak needs no more rollouts than these, usually; and at least these."""
 TRIES = 3
 """How often a finding may fail to replay before it is left alone."""
 BY_PLACE = ("stuck", "overlap", "speed", "crash", "hang")
@@ -172,20 +172,31 @@ class Hunt:
             return True
 
     def handle(
-        self, game: HuntedGame, finding: Finding, rollouts: list[Rollout], explorer: str
+        self,
+        game: HuntedGame,
+        finding: Finding,
+        rollouts: list[Rollout],
+        explorer: str,
+        leaking: list[Rollout],
     ) -> bool:
-        """Confirm a finding by a replay in a new process, shorten it, write its trace."""
+        """Confirm a finding by a replay in a new process, shorten it, write its trace.
+
+        `leaking` are rollouts that leak most, if that is the bug: one again and again should do.
+        """
         found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
         budget = float(np.clip(3.0 * settings.minutes, 6.0, 60.0))
         shortener = Shortener(game, finding, usual, settings.user, budget)
         tries = [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]
         if finding.oracle == "leak":
-            tries = [rollouts[-RECENT:], rollouts]
+            tries = [*([each] * LEAK_RESETS for each in leaking), rollouts[-RECENT:], rollouts]
         elif finding.oracle == "reset":
             tries = [rollouts[: 3 * REFERENCES] + rollouts[3 * REFERENCES :][-2:], rollouts]
         elif finding.oracle == "frame time":
             tries = [rollouts[-1:]]  # often the machine's fault: not worth a long replay
         for tried in tries:
+            first_length = sum(len(each.actions) for each in tried)
+            if leaking and tried[0] in leaking:
+                first_length = sum(len(each.actions) for each in rollouts[-LEAK_RESETS:])
             outcome = shortener.reproduce(tried)
             if outcome.finding is not None:
                 break
@@ -211,7 +222,7 @@ class Hunt:
             usual=usual,
             log_patterns=list(settings.user.log_patterns),
             expects=list(settings.user.expects),
-            first_length=sum(len(each.actions) for each in tried),
+            first_length=first_length,
             explorer=explorer,
             found_sec=round(found_sec, 1),
             first_seen=provenance.now(),

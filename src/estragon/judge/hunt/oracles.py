@@ -98,6 +98,11 @@ class Watcher:
         is_late = self._usual.is_capped and self._length > self._usual.longest_episode + 2
         return is_late or any(windows > 2 for windows in self._still.values())
 
+    def growth(self, leak: str) -> np.ndarray:
+        """(rollouts,): by how much what leaks has grown in each."""
+        grown: np.ndarray = np.diff([each[LEAKS[leak][0]] for each in self._counts])
+        return grown
+
     def begin(self, seed: int | None = None) -> None:
         """A rollout begins, with a reset; or, without a seed, the next episode."""
         self._path = None if seed is None else hash(seed)

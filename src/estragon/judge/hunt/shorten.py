@@ -1,6 +1,5 @@
 """Shortens what was played until only what the bug needs is left: delta debugging."""
 
-import itertools
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -17,7 +16,6 @@ NEEDS_FRESH = ("crash", "hang", "nan", "leak", "reset", "bad message")
 """Oracles that a process shows once, or only after all that it has played."""
 TRY_TIMEOUT_SEC = 2.0
 """A try does not wait longer for a hang; what is kept is checked with the hunt's own timeout."""
-LEAK_TRIES = 3
 
 
 def ddmin(parts: Sequence[T], fails: Callable[[list[T]], bool], until: float) -> list[T]:
@@ -86,21 +84,16 @@ class Shortener:
         return self._checked([*best[:-1], Rollout(best[-1].seed, idle)], best), self._seen
 
     def _one_leak(self, rollouts: list[Rollout]) -> list[Rollout]:
-        """The same rollout again and again, with as few actions as leak."""
-        growth = [after - before for before, after in itertools.pairwise(self._seen.memory)]
-        pairs = zip(growth, rollouts, strict=False)
-        per_action = sorted(pairs, key=lambda pair: -pair[0] / (10 + len(pair[1].actions)))
-        for _, each in per_action[:LEAK_TRIES]:
-            repeated = [each] * len(rollouts)
-            if time.monotonic() > self._until or not self._shows(repeated):
-                continue
+        """As few actions as leak, if the same rollout leaks again and again."""
+        seed, count = rollouts[0].seed, len(rollouts)
+        if any(each.actions != rollouts[0].actions for each in rollouts[:-1]):
+            return rollouts
 
-            def fails(actions: list[list[float]], seed: int = each.seed) -> bool:
-                return self._shows([Rollout(seed, actions)] * len(rollouts))
+        def fails(actions: list[list[float]]) -> bool:
+            return self._shows([Rollout(seed, actions)] * count)
 
-            kept = ddmin(each.actions, fails, self._until)
-            return self._checked([Rollout(each.seed, kept)] * len(rollouts), rollouts)
-        return rollouts
+        kept = ddmin(rollouts[0].actions, fails, self._until)
+        return self._checked([Rollout(seed, kept)] * count, rollouts)
 
     def _idled(
         self, actions: list[list[float]], before: list[Rollout], seed: int

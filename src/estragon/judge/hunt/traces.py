@@ -103,8 +103,6 @@ class Outcome:
     places: list[list[float]] = dataclasses.field(default_factory=list)
     clicks: dict[str, str] = dataclasses.field(default_factory=dict)
     step_sec: float = 0.0
-    memory: list[float] = dataclasses.field(default_factory=list)
-    """After each reset."""
     others: dict[str, str] = dataclasses.field(default_factory=dict)
     """Other bugs that were seen: signature and text."""
 
@@ -147,7 +145,6 @@ def play(
         watcher.begin(rollout.seed)
         shot = game.reset(rollout.seed)
         outcome.places, outcome.clicks = [shot.place], {}
-        outcome.memory.append(float(shot.ticks[-1, 3]) if len(shot.ticks) else 0.0)
         actions: list[list[float] | None] = [None, *rollout.actions]
         for step, action in enumerate(actions):
             given = None if action is None else np.array(action, np.float32)

@@ -10,6 +10,7 @@ from estragon.godot.process import GodotError
 from estragon.judge.hunt.archive import Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Explorer, PolicyExplorer, Start
 from estragon.judge.hunt.game import HuntedGame
+from estragon.judge.hunt.oracles import LEAK_SETTLES
 
 if TYPE_CHECKING:
     from estragon.judge.hunt.hunt import Hunt
@@ -122,8 +123,14 @@ class Worker(threading.Thread):
         bugs = 0
         for finding in findings:
             played = [_copy(each) for each in self._history]
+            leaking: list[Rollout] = []
+            if finding.oracle == "leak":
+                growth = self._watcher.growth(finding.key)
+                lengths = [10 + len(each.actions) for each in played[: len(growth)]]
+                best = np.argsort(-growth[LEAK_SETTLES:] / lengths[LEAK_SETTLES:])[:2]
+                leaking = [played[LEAK_SETTLES + int(index)] for index in best]
             try:
-                bugs += hunt.handle(game, finding, played, name)
+                bugs += hunt.handle(game, finding, played, name, leaking)
             except GodotError:
                 game.restart()
         is_old = sum(len(each.actions) for each in self._history) > PROCESS_STEPS

@@ -222,9 +222,9 @@ def test_what_stops_responding_while_the_rest_still_moves() -> None:
 
 def test_a_range_that_is_filled_is_not_left() -> None:
     usual = healthy()
-    assert usual.filled == {"0": [-1.0, 1.0], "1": [-1.0, 1.0], "2": [-1.0, 1.0]}
+    assert usual.ranges == {f"observation {index}": (-1.0, 1.0) for index in range(3)}
     assert findings([shot(), shot(obs=(1.4, 0.0, 0.0))]) == []
-    expected = ["range: observation 0 beyond its ends"]
+    expected = ["range: observation 0"]
     assert findings([shot(), shot(obs=(1.9, 0.0, 0.0))]) == expected
 
 
@@ -252,8 +252,8 @@ def test_shares_and_flags_are_recognized() -> None:
     warmup.learn(shots, [np.zeros(3)] * 99)
     usual = warmup.finish()
     assert usual.info_low == {"fuel": 0.0, "height": -2.0}
-    assert usual.discrete == [0]
-    archive = CellArchive(20.0, usual.obs, discrete=usual.discrete)
+    assert usual.flags == ("observation 0",)
+    archive = CellArchive(20.0, usual.obs, flags=usual.flags)
     off, on = (archive.key_of(shot(obs=(flag, 0.2, 0.3))) for flag in (0.0, 1.0))
     assert off != on
 

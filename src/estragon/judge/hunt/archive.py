@@ -50,7 +50,6 @@ class CellArchive:
         obs_scale: list[float],
         *,
         moves: bool = True,
-        discrete: list[int] | None = None,
         flags: tuple[str, ...] = (),
     ) -> None:
         """Of a level.
@@ -59,8 +58,7 @@ class CellArchive:
             size: of its longest side.
             obs_scale: the usual size of each value observed.
             moves: whether places tell cells apart.
-            discrete: numbers of values observed that tell cells apart exactly.
-            flags: variables of the game's scripts that do.
+            flags: values observed and variables that tell cells apart exactly.
         """
         self.cells: dict[Key, Cell] = {}
         self._kinds: dict[int, list[Any]] = {}
@@ -75,7 +73,7 @@ class CellArchive:
         """Rollouts that may have locked the game."""
         self.cell_size = max(size, 1e-6) / BINS
         self._scale = np.maximum(np.array(obs_scale), 1e-3)
-        self._discrete, self._flags = discrete or [], flags
+        self._flags = flags
         random = np.random.default_rng(0)
         bits = BITS if moves else BITS_ALONE
         self._planes = random.normal(size=(len(obs_scale), bits))
@@ -86,8 +84,8 @@ class CellArchive:
         if len(shot.obs) == len(self._scale):
             bits = (shot.obs / self._scale) @ self._planes > 0.0
             number = int(bits @ (1 << np.arange(len(bits))))
-            exact = np.append(np.round(shot.obs[self._discrete], 2), shot.read(self._flags))
-            number += zlib.crc32(exact.astype(np.float32).tobytes()) << len(bits)
+            exact = np.round(shot.read(self._flags), 2).astype(np.float32)
+            number += zlib.crc32(exact.tobytes()) << len(bits)
         return (*(int(np.floor(value / self.cell_size)) for value in shot.place), number)
 
     def visit(self, key: Key, shot: Snapshot, rollout: Rollout, steps: int) -> bool:

@@ -106,14 +106,22 @@ class Snapshot:
         """Values of the scripts' variables, NaN where one is gone."""
         return self.state[1 + 4 * len(self.scene.things) :]
 
+    @property
+    def names(self) -> list[str]:
+        """Of the numbers observed and of the variables."""
+        return [*(f"observation {index}" for index in range(len(self.obs))), *self.scene.variables]
+
     def read(self, names: tuple[str, ...]) -> np.ndarray:
-        """The values of some variables; NaN where one is not known."""
+        """The values of some of `names`; NaN where one is not known."""
         found = self.scene.found
         if names not in found:
-            places = {name: index for index, name in enumerate(self.scene.variables)}
+            places = {name: index for index, name in enumerate(self.names)}
             found[names] = [places.get(name, -1) for name in names]
-        values = np.append(self.variables, np.nan)
-        return values[found[names]] if len(values) > 1 else np.full(len(names), np.nan)
+        variables = (
+            self.variables if len(self.state) else np.full(len(self.scene.variables), np.nan)
+        )
+        values: np.ndarray = np.concatenate([self.obs, variables, [np.nan]])[found[names]]
+        return values
 
     @property
     def watched(self) -> np.ndarray:

@@ -142,9 +142,8 @@ class Hunt:
         if usual.low:
             low, high = level_of(shot.scene.bounds, usual)
             self.state.level = max(float((high - low).max()), 1e-3)
-        moves, discrete = usual.travel > 0.0, usual.discrete
         archive = CellArchive(
-            self.state.level, usual.obs, moves=moves, discrete=discrete, flags=usual.flags
+            self.state.level, usual.obs, moves=usual.travel > 0.0, flags=usual.flags
         )
         file = self.settings.output / "archive.json"
         if file.is_file():

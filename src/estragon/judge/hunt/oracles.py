@@ -40,7 +40,7 @@ REPEATED_STEPS = 12
 """So many steps after a reset are compared with those of other rollouts with the same actions."""
 FRAME_MS = 40.0
 JUMP = 5.0
-SPARE = 0.05
+SPARE, OBS_SPARE = 0.05, 0.3
 NAN = -1e308
 """How the probe reports a variable that is NaN."""
 TIGHT = 1.35
@@ -78,7 +78,15 @@ class Watcher:
         self._counts: list[np.ndarray] = []
         self._is_warm = False
         everything = (-np.inf, np.inf)
-        self._ranges = np.array([usual.ranges.get(each, everything) for each in usual.variables]).T
+        self._ranges = (
+            np.array([usual.ranges.get(each, everything) for each in usual.variables])
+            .reshape(-1, 2)
+            .T
+        )
+        spare = [
+            OBS_SPARE if each.startswith("observation ") else SPARE for each in usual.variables
+        ]
+        self._spare = np.array(spare) * np.clip(self._ranges[1] - self._ranges[0], 1.0, 2.0)
         self._clock_steps = np.array([usual.clocks.get(each, 0.0) for each in usual.variables])
         self._is_clock = self._clock_steps != 0.0
         self._met: list[str] = []
@@ -191,11 +199,6 @@ class Watcher:
             if len(share) and share[index] > 8.0 and abs(before[index]) < 0.3 * size[index]:
                 text = f"observation {index} is {shot.obs[index]:g}, usually {usual.obs[index]:g}"
                 found.append(Finding("range", f"observation {index} beyond what is usual", text))
-            for column, (low, high) in usual.filled.items():
-                value, spare = float(shot.obs[int(column)]), 0.3 * (high - low)
-                if not low - spare <= value <= high + spare:
-                    text = f"observation {column} is {value:g}, usually within {low:g} and {high:g}"
-                    found.append(Finding("range", f"observation {column} beyond its ends", text))
         reward = float(np.abs(shot.rewards).max(initial=0.0))
         # A goal that few reach may pay a lot.
         factor = 25.0 if shot.ended.any() else 5.0
@@ -230,7 +233,7 @@ class Watcher:
     def _variables(self, shot: Snapshot) -> list[Finding]:
         """A clock that stands still, or a variable that leaves the range that it has kept."""
         usual, found = self._usual, []
-        if not usual.variables or not len(shot.state):
+        if not usual.variables:
             return []
         if lock := self.flags.add(shot):
             text = f"after {lock} much of what usually changes never does, in {LOCK_STEPS} steps"
@@ -241,11 +244,11 @@ class Watcher:
             name = usual.variables[index]
             found.append(Finding("nan", kind_of(name), f"{name} is NaN"))
         beyond = np.maximum(self._ranges[0] - values, values - self._ranges[1])
-        for index in np.flatnonzero((beyond > SPARE) & (values != NAN)):
+        for index in np.flatnonzero((beyond > self._spare) & (values != NAN)):
             name, (low, high) = usual.variables[index], self._ranges[:, index]
             usually = f"within {low:g} and {high:g}" if high < COUNTER else "not negative"
             found.append(
-                Finding("range", kind_of(name), f"{name} is {values[index]:g}, usually {usually}")
+                Finding("range", _label(name), f"{name} is {values[index]:g}, usually {usually}")
             )
         if before is None or shot.ended.any():
             return found
@@ -256,7 +259,7 @@ class Watcher:
             name = usual.variables[index]
             text = f"{name} stays {values[index]:g} in {CLOCK_STEPS} steps; it usually changes "
             text += f"by {usual.clocks[name]:g} in each"
-            found.append(Finding("clock", kind_of(name), text))
+            found.append(Finding("clock", _label(name), text))
         return found
 
     def _things(self, shot: Snapshot) -> list[Finding]:
@@ -452,6 +455,11 @@ class Watcher:
                 text = f"{name} grew from {numbers[0]:.0f} to {numbers[-1]:.0f} in {resets} resets"
                 return [Finding("leak", name, text)]
         return []
+
+
+def _label(name: str) -> str:
+    """Of an observation its name, of a variable without numbers."""
+    return name if name.startswith("observation ") else kind_of(name)
 
 
 def _stop(approaches: list[float], least: int) -> float:

@@ -76,15 +76,11 @@ class Usual(msgspec.Struct):
     """How much each lively value changes in STUCK_STEPS of varied actions, usually."""
     still: dict[str, float] = {}
     """For how many windows in a row it is still, at most, in most rollouts."""
-    discrete: list[int] = []
-    """Numbers of the observations that take few values, if their combinations are few."""
-    filled: dict[str, list[float]] = {}
-    """By number of the observation, the range that it fills, but does not leave."""
     loops: float = 0.0
     """How often a way back to the same state pays, in most rollouts."""
     info_low: dict[str, float] = {}
     variables: tuple[str, ...] = ()
-    """Of the game's scripts; the following ones are about them."""
+    """Numbers observed, and variables of the game's scripts; the following ones are about them."""
     clocks: dict[str, float] = {}
     """Those that change by the same number in nearly every step."""
     ranges: dict[str, tuple[float, float]] = {}
@@ -144,7 +140,6 @@ class Warmup:
         self._windows: list[list[dict[str, float]]] = []
         self._bodies: dict[str, list[np.ndarray]] = {}
         """Greatest speed, jump and depth in each episode."""
-        self._obs: list[np.ndarray] = []
         self._loops: list[int] = []
         self._infos: dict[str, list[float]] = {}
         self._values: list[np.ndarray] = []
@@ -183,7 +178,6 @@ class Warmup:
                     self._bodies.setdefault(kind, []).append(top)
                 tops = {}
         self._loops.append(most)
-        self._obs.append(obs)
         self._learn_state(rollout)
         if len(rollout) > 1:
             scale = np.maximum(high, 1e-3)
@@ -217,9 +211,6 @@ class Warmup:
             is_share = np.mean([0.0 <= value <= 1.0 for value in values]) >= 0.8
             usual.info_low[key] = 0.0 if is_share else min(values)
         self._finish_windows()
-        if self._obs:
-            obs = np.concatenate(self._obs)
-            usual.filled, usual.discrete = filled_ranges(obs), discrete_columns(obs)
         self._finish_variables()
         changes, *columns = np.concatenate(self._effects).T if self._effects else [np.zeros(0)]
         for column, values in enumerate(columns):
@@ -263,8 +254,9 @@ class Warmup:
 
     def _learn_state(self, rollout: list[Snapshot]) -> None:
         usual, scene = self.usual, rollout[-1].scene
-        usual.variables = usual.variables or tuple(scene.variables)
-        self._types |= dict(zip(scene.variables, scene.types, strict=True))
+        usual.variables = usual.variables or tuple(rollout[-1].names)
+        types = "o" * len(rollout[-1].obs) + scene.types
+        self._types |= dict(zip(rollout[-1].names, types, strict=True))
         ends = [0, *(i + 1 for i, each in enumerate(rollout) if each.ended.any()), len(rollout)]
         for start, end in itertools.pairwise(ends):
             values = [each.read(usual.variables) for each in rollout[start + 1 : end - 1]]
@@ -294,17 +286,14 @@ class Warmup:
             if np.isnan(column).any():
                 continue
             is_count = count > 1 and bool((np.diff(column) >= 0.0).all())
-            if kind in "bs" or (kind == "i" and count <= FEW and not is_count):
+            if kind in "bs" or (kind in "io" and count <= FEW and not is_count):
                 flags.append(name)
             elif step and (change * step >= 0.0).all() and stops[index] < 0.15:
                 usual.clocks |= {name: step} if np.isclose(change, step).mean() > 0.9 else {}
-            least = {"f": 10, "i": 3}.get(kind, np.inf) if len(column) >= RANGE_STEPS else np.inf
-            if count >= least and (column >= 0.0).mean() > 0.97 and column.max() < COUNTER:
-                inside, top = (column <= 1.0).mean(), float(np.quantile(column, 0.99))
-                is_share = kind == "f" and inside > 0.97 and top > 0.9
-                usual.ranges[name] = (0.0, 1.0 if is_share else COUNTER)
+            if found := range_of(column, kind):
+                usual.ranges[name] = found
         kept: list[str] = []
-        for name in sorted(flags, key=lambda each: len(np.unique(values[:, places[each]]))):
+        for name in sorted(flags, key=lambda each: self._types[each] == "o"):
             columns = [places[each] for each in [*kept, name]]
             if len(np.unique(values[:, columns], axis=0)) <= max(8, len(values) / 20):
                 kept.append(name)
@@ -476,31 +465,23 @@ def is_varied(actions: np.ndarray) -> bool:
     return bool((np.ptp(actions, axis=0) >= 1.0).all() and len(np.unique(actions, axis=0)) >= 4)
 
 
-def discrete_columns(obs: np.ndarray) -> list[int]:
-    """The columns that change, but take few values; none if they take too many combinations."""
-    counts = np.array([len(np.unique(values)) for values in obs.T])
-    found: list[int] = np.flatnonzero((counts > 1) & (counts <= 4)).tolist()
-    combinations = len(np.unique(obs[:, found], axis=0)) if found else 0
-    return found if combinations <= len(obs) / 20 else []
+def range_of(column: np.ndarray, kind: str) -> tuple[float, float] | None:
+    """What a variable or an observation keeps within, if that is clear; a few values do not count.
 
-
-def filled_ranges(obs: np.ndarray) -> dict[str, list[float]]:
-    """Of each column that fills 0 to 1, or -1 to 1, up to both ends without leaving it.
-
-    A few values beyond do not count: they may be the bug.
+    An observation has to fill 0 to 1, or -1 to 1, up to both ends.
     """
-    found: dict[str, list[float]] = {}
-    for index, values in enumerate(obs.T):
-        if len(np.unique(values)) < 20:
-            continue
-        for low in (0.0, -1.0):
-            inside = ((values >= low - 1e-6) & (values <= 1.0 + 1e-6)).mean()
-            edge = 0.05 * (1.0 - low)
-            at_ends = min((values <= low + edge).mean(), (values >= 1.0 - edge).mean())
-            if inside > 0.998 and at_ends > 0.01:
-                found[str(index)] = [low, 1.0]
-                break
-    return found
+    if len(column) < RANGE_STEPS or len(np.unique(column)) < {"o": 20, "f": 10}.get(kind, 3):
+        return None
+    for low in (0.0, -1.0) if kind == "o" else ():
+        inside = ((column >= low - 1e-6) & (column <= 1.0 + 1e-6)).mean()
+        edge = 0.05 * (1.0 - low)
+        at_ends = min((column <= low + edge).mean(), (column >= 1.0 - edge).mean())
+        if inside > 0.998 and at_ends > 0.01:
+            return low, 1.0
+    if kind == "o" or (column >= 0.0).mean() <= 0.97 or column.max() >= COUNTER:
+        return None
+    is_share = (column <= 1.0).mean() > 0.97 and np.quantile(column, 0.99) > 0.9
+    return 0.0, 1.0 if kind == "f" and is_share else COUNTER
 
 
 def numbers_of(info: dict[str, Any]) -> dict[str, float]:

@@ -17,7 +17,9 @@ const MOST_DEPTHS: int = 6
 const LARGE: float = 0.2
 const MOVING: Array[String] = ["Character", "Rigid", "Animatable"]
 const MOST_CONTACTS: int = 8
+## How near things are is measured in every tick, or of many things in every so manyth.
 const NEAR_TICKS: int = 3
+const FEW_THINGS: int = 10
 const MOST_THINGS: int = 40
 const MOST_VARIABLES: int = 160
 ## Objects in variables of nodes, and elements of arrays, are read so deep, and so many.
@@ -112,7 +114,7 @@ func _physics_process(_delta: float) -> void:
 			_rows.append_array([at.x, at.y, 0.0, speed.x, speed.y, 0.0, _depths[i]])
 	for property: String in _watched:
 		_rows.append(_value_of(property))
-	if is_last or _step_tick % NEAR_TICKS == 0:
+	if is_last or _things.size() <= FEW_THINGS or _step_tick % NEAR_TICKS == 0:
 		_approach()
 	if is_last:
 		_send(_rows.to_byte_array())
@@ -250,7 +252,31 @@ static func _extent_of(thing: Node) -> AABB:
 		elif node is CollisionShape3D and node.shape and not node.shape is ConcavePolygonShape3D:
 			if not node.shape is HeightMapShape3D and not node.shape is WorldBoundaryShape3D:
 				shapes.append(_local_box(thing, node, node.shape.get_debug_mesh()))
+	seen = seen if seen.has_volume() else _saved_extent_of(thing)
 	return seen if seen.has_volume() or shapes.size() != 1 else shapes[0]
+
+
+## The same of the scene's file: without a display, games may free what is only seen.
+static func _saved_extent_of(thing: Node) -> AABB:
+	var seen: AABB = AABB()
+	if not thing is Node3D or not thing.owner or not thing.owner.scene_file_path:
+		return seen
+	var state: SceneState = load(thing.owner.scene_file_path).get_state()
+	for i: int in state.get_node_count():
+		if state.get_node_path(i, true) != NodePath("./%s" % thing.owner.get_path_to(thing)):
+			continue
+		var mesh: Mesh = null
+		var at: Transform3D = Transform3D.IDENTITY
+		for j: int in state.get_node_property_count(i):
+			match state.get_node_property_name(i, j):
+				&"mesh":
+					mesh = state.get_node_property_value(i, j)
+				&"transform":
+					at = state.get_node_property_value(i, j)
+		if mesh is BoxMesh or mesh is CylinderMesh:
+			var box: AABB = at * mesh.get_aabb()
+			seen = box if box.get_volume() > seen.get_volume() else seen
+	return seen
 
 
 static func _local_box(thing: Node3D, part: Node3D, mesh: Mesh) -> AABB:

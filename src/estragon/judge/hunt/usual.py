@@ -16,6 +16,8 @@ CLOCK_STEPS = 8
 """A clock that does not change in so many steps stands still."""
 RANGE_STEPS = 600
 """What a variable does in fewer steps says nothing about its range."""
+INFOS = 20
+"""So many values of an info say whether it may be negative."""
 FEW = 6
 """A number that takes at most so many values tells cells apart."""
 LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 4, 8.0
@@ -209,7 +211,8 @@ class Warmup:
         for key, values in self._infos.items():
             # What nearly always is a share of something must not be negative, even if it was.
             is_share = np.mean([0.0 <= value <= 1.0 for value in values]) >= 0.8
-            usual.info_low[key] = 0.0 if is_share else min(values)
+            if len(values) >= INFOS:
+                usual.info_low[key] = 0.0 if is_share else min(values)
         self._finish_windows()
         self._finish_variables()
         changes, *columns = np.concatenate(self._effects).T if self._effects else [np.zeros(0)]

@@ -49,11 +49,26 @@ def shot(
     info: dict[str, object] | None = None,
     lost: str = "",
     cpu_ms: float = 1.0,
+    near: tuple[float, ...] = (),
+    variables: dict[str, float] | None = None,
 ) -> Snapshot:
-    """A step of 8 ticks."""
+    """A step of 8 ticks; `near` are distances to things of one kind."""
     tick = [0.0, *counts, *place, *velocity, 0.0]
+    things = [f"/root/Main/Thing{number}" for number in range(len(near))]
+    known = variables or {}
+    scene = Scene(
+        bodies=["Main/Ball"],
+        sizes=[1.0],
+        bounds=BOUNDS,
+        things=things,
+        kinds=["Thing"] * len(near),
+        is_solid=[True] * len(near),
+        variables=list(known),
+        types="".join("if"[isinstance(value, float)] for value in known.values()),
+    )
     return Snapshot(
-        scene=Scene(bodies=["Main/Ball"], sizes=[1.0], bounds=BOUNDS),
+        scene=scene,
+        state=np.array([-1.0, *(x for each in near for x in (0, 0, 0, each)), *known.values()]),
         ticks=np.array([tick] * 8),
         log=read_log(log),
         obs=np.array(obs),
@@ -207,9 +222,9 @@ def test_what_stops_responding_while_the_rest_still_moves() -> None:
 
 def test_a_range_that_is_filled_is_not_left() -> None:
     usual = healthy()
-    assert usual.filled == {"0": [-1.0, 1.0], "1": [-1.0, 1.0], "2": [-1.0, 1.0]}
+    assert usual.ranges == {f"observation {index}": (-1.0, 1.0) for index in range(3)}
     assert findings([shot(), shot(obs=(1.4, 0.0, 0.0))]) == []
-    expected = ["range: observation 0 beyond its ends"]
+    expected = ["range: observation 0"]
     assert findings([shot(), shot(obs=(1.9, 0.0, 0.0))]) == expected
 
 
@@ -237,26 +252,10 @@ def test_shares_and_flags_are_recognized() -> None:
     warmup.learn(shots, [np.zeros(3)] * 99)
     usual = warmup.finish()
     assert usual.info_low == {"fuel": 0.0, "height": -2.0}
-    assert usual.discrete == [0]
-    archive = CellArchive(20.0, usual.obs, discrete=usual.discrete)
+    assert usual.flags == ("observation 0",)
+    archive = CellArchive(20.0, usual.obs, flags=usual.flags)
     off, on = (archive.key_of(shot(obs=(flag, 0.2, 0.3))) for flag in (0.0, 1.0))
     assert off != on
-
-
-def test_evolved_policies_learn_to_be_paid() -> None:
-    random, archive = np.random.default_rng(0), CellArchive(20.0, [1.0, 1.0, 1.0])
-    explorer = EXPLORERS["evolve"](ActionSampler(TABLE), random)
-    returns = []
-    for _ in range(150):
-        explorer.start(archive)
-        total = 0.0
-        for _ in range(10):
-            seen = random.uniform(-1.0, 1.0, 3)
-            action = explorer.act((), seen, archive)
-            explorer.learn(np.array([action[0] * seen[0]]))
-            total += action[0] * seen[0]
-        returns.append(total)
-    assert np.mean(returns[-50:]) > np.mean(returns[:20]) + 1.0
 
 
 def test_expectations_and_patterns_of_the_user() -> None:
@@ -295,6 +294,86 @@ def test_the_archive_counts_cells_and_keeps_the_shortest_way(tmp_path: Path) -> 
     assert again.choose(np.random.default_rng(0)) is not None
 
 
+def warmed_up(rollouts: list[list[Snapshot]]) -> Usual:
+    """What is usual in these rollouts, each with its reset first."""
+    warmup = Warmup()
+    for rollout in rollouts:
+        warmup.learn(rollout, [np.zeros(3)] * (len(rollout) - 1))
+    return warmup.finish()
+
+
+def seen(usual: Usual, shots: list[Snapshot]) -> set[str]:
+    """The signatures that the oracles see in a rollout."""
+    watcher = Watcher(usual, UserOracles(), [])
+    watcher.begin(0)
+    found = [
+        watcher.watch(each, np.zeros(3) if number else None) for number, each in enumerate(shots)
+    ]
+    return {finding.signature for part in found for finding in part}
+
+
+def test_a_thing_that_can_be_passed_is_told_from_its_siblings() -> None:
+    random = np.random.default_rng(0)
+
+    def rollout(ghost: float) -> list[Snapshot]:
+        stops = [(*random.uniform(2.0, 2.2, 4), ghost) for _ in range(5)]
+        return [shot(near=each) for each in stops]
+
+    usual = warmed_up([rollout(2.1) for _ in range(15)])
+    assert seen(copy.deepcopy(usual), rollout(2.0)) == set()
+    assert seen(copy.deepcopy(usual), rollout(0.9)) == {"sibling: Main/Thing# can be passed"}
+    assert "overlap: inside Main/Thing#" in seen(warmed_up([rollout(2.1)]), rollout(0.2))
+    free = warmed_up([[shot(near=tuple(random.uniform(0.6, 9.0, 5)))] * 2 for _ in range(15)])
+    assert seen(free, rollout(0.6)) == set(), "things that stop nobody"
+
+
+def test_variables_of_scripts_are_judged() -> None:
+    random = np.random.default_rng(0)
+
+    def rollout(length: int = 60, stops_at: int = 1000, fuel: float = 1.0) -> list[Snapshot]:
+        return [
+            shot(
+                variables={
+                    "Main:ticks": 6 * min(step, stops_at),
+                    "Main:fuel": float(fuel * random.uniform(0.0, 1.0)),
+                    "Main:since_hit": 6 * (step % 20),
+                }
+            )
+            for step in range(length)
+        ]
+
+    usual = warmed_up([rollout() for _ in range(12)])
+    assert set(usual.clocks) == {"Main:ticks"}
+    assert usual.ranges["Main:fuel"] == (0.0, 1.0)
+    assert seen(usual, rollout()) == set()
+    assert seen(usual, rollout(stops_at=30)) == {"clock: Main:ticks"}
+    assert seen(usual, rollout(fuel=-1.0)) == {"range: Main:fuel"}
+
+
+def test_a_lock_is_a_flag_after_which_nothing_else_changes() -> None:
+    random = np.random.default_rng(0)
+
+    def rollout(*, locked: bool) -> list[Snapshot]:
+        flags = {"Main:page": 0, "Main:door": 0, "Main:item": 0, "Main:modal": 0}
+        shots = [shot(variables=dict(flags))]
+        for step in range(100):
+            if not (locked and step > 20):
+                name = ["Main:page", "Main:door", "Main:item"][random.integers(3)]
+                flags[name] = int(random.integers(3))
+            flags["Main:modal"] = int(locked and step >= 20)
+            shots.append(shot(variables=dict(flags)))
+        return shots
+
+    usual = warmed_up([rollout(locked=False) for _ in range(10)])
+    watcher, found = Watcher(usual, UserOracles(), []), set()
+    for number in range(40):
+        watcher.begin(number)
+        for step, each in enumerate(rollout(locked=number % 4 == 3)):
+            found |= {x.signature for x in watcher.watch(each, np.zeros(3) if step else None)}
+        assert number > 12 or not found
+    assert found == {"lock: Main:modal=#"}
+
+
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_explorers_act_within_the_action_space(name: str) -> None:
     random, archive = np.random.default_rng(0), CellArchive(20.0, [1.0, 1.0, 1.0])
@@ -304,8 +383,8 @@ def test_explorers_act_within_the_action_space(name: str) -> None:
     taken = []
     for _ in range(20):
         start = explorer.start(archive)
-        assert len(start.prefix) == (name == "goexplore")
-        taken += [explorer.act((0,), here.obs, archive) for _ in range(10)]
+        assert len(start.prefix) <= (name in ("goexplore", "seek", "repeat"))
+        taken += [explorer.act(here, (0,), archive) for _ in range(10)]
     actions = np.array(taken)
     assert actions.shape == (200, 3)
     assert np.abs(actions).max() <= 1.0

@@ -8,7 +8,7 @@ from typing import Annotated
 from tyro.conf import Positional
 
 from estragon.support.errors import CHECK_FAILED, OK, UserError
-from estragon.support.files import ensure_writable, write_whole
+from estragon.support.files import ensure_writable, locked, write_whole
 from estragon.support.interrupts import deferred_interrupts
 from estragon.support.options import check_span, optional
 from estragon.support.progress import Progress
@@ -40,7 +40,9 @@ class JudgeHuntCommand:
     """Also write reports: .md, .html or .xml (JUnit)."""
     summary: Annotated[Path | None, optional("FILE")] = None
     """Also write a Markdown report to a file of any name, for the page of a CI run."""
-    explorers: tuple[str, ...] = ("random", "sticky", "sweep", "novelty", "goexplore", "evolve")
+    explorers: tuple[str, ...] = (
+        *("random", "sticky", "sweep", "novelty", "goexplore", "seek", "repeat"),
+    )
     """The explorers to use."""
     model: Annotated[Path | None, optional("FILE")] = None
     """A trained policy that explores, too, with noise: .onnx, or a model of `train sb3`."""
@@ -115,7 +117,11 @@ class JudgeHuntCommand:
             user=UserOracles(self.log_pattern, self.expect, self.warnings),
             hang_sec=self.hang_sec,
         )
-        with Progress() as progress, deferred_interrupts(progress.say) as stop:
+        with (
+            locked(self.output / ".lock", timeout_sec=0.0),
+            Progress() as progress,
+            deferred_interrupts(progress.say) as stop,
+        ):
             progress.step("hunting", announced=False)
             state = Hunt(settings, progress, stop).run()
         write_reports(state, self.output, (self.output / "report.md", *outputs))

@@ -11,8 +11,9 @@ from estragon.judge.hunt.game import Snapshot
 
 BINS = 24
 """Cells along the longer side of the level."""
-BITS, BITS_ALONE = 6, 14
+BITS, BITS_ALONE = 6, 10
 """Bits of an observation's random projection, if there also is a place, and if not."""
+MOST_PAID = 48
 Key = tuple[int, ...]
 
 
@@ -34,6 +35,11 @@ class Cell:
     chosen: int = 0
     """How often it was returned to."""
 
+    @property
+    def appeal(self) -> float:
+        """Rarely visited, rarely chosen, and not far."""
+        return float(1.0 / np.sqrt(1.0 + self.visits + 4.0 * self.chosen) / (40.0 + self.steps))
+
 
 class CellArchive:
     """Cells by the place of the first body and a coarse hash of the observation."""
@@ -44,7 +50,7 @@ class CellArchive:
         obs_scale: list[float],
         *,
         moves: bool = True,
-        discrete: list[int] | None = None,
+        flags: tuple[str, ...] = (),
     ) -> None:
         """Of a level.
 
@@ -52,22 +58,25 @@ class CellArchive:
             size: of its longest side.
             obs_scale: the usual size of each value observed.
             moves: whether places tell cells apart.
-            discrete: numbers of values observed that tell cells apart exactly, such as flags.
+            flags: values observed and variables that tell cells apart exactly.
         """
         self.cells: dict[Key, Cell] = {}
+        self._kinds: dict[int, list[Any]] = {}
+        """By what flags tell: how often it was chosen, and its cells."""
         self.heat: dict[tuple[int, int], int] = {}
         """Visits by place, seen from above."""
         self.curve: list[tuple[float, int]] = []
         """Seconds played, cells."""
+        self.paid: list[tuple[Rollout, int]] = []
+        """Rollouts, and after how many of their actions something was paid."""
+        self.suspects: list[Rollout] = []
+        """Rollouts that may have locked the game."""
         self.cell_size = max(size, 1e-6) / BINS
         self._scale = np.maximum(np.array(obs_scale), 1e-3)
-        self._discrete = discrete or []
+        self._flags = flags
         random = np.random.default_rng(0)
-        self._planes = random.normal(size=(len(obs_scale), BITS if moves else BITS_ALONE))
-
-    def scale_of(self, obs: np.ndarray) -> np.ndarray:
-        """The usual size of each value observed."""
-        return self._scale if len(self._scale) == len(obs) else np.ones(len(obs))
+        bits = BITS if moves else BITS_ALONE
+        self._planes = random.normal(size=(len(obs_scale), bits))
 
     def key_of(self, shot: Snapshot) -> Key:
         """The cell of a snapshot."""
@@ -75,8 +84,8 @@ class CellArchive:
         if len(shot.obs) == len(self._scale):
             bits = (shot.obs / self._scale) @ self._planes > 0.0
             number = int(bits @ (1 << np.arange(len(bits))))
-            flags = np.round(shot.obs[self._discrete], 2).astype(np.float32)
-            number += zlib.crc32(flags.tobytes()) << len(bits)
+            exact = np.round(shot.read(self._flags), 2).astype(np.float32)
+            number += zlib.crc32(exact.tobytes()) << len(bits)
         return (*(int(np.floor(value / self.cell_size)) for value in shot.place), number)
 
     def visit(self, key: Key, shot: Snapshot, rollout: Rollout, steps: int) -> bool:
@@ -86,22 +95,39 @@ class CellArchive:
             self.heat[across] = self.heat.get(across, 0) + 1
         cell = self.cells.get(key)
         if cell is None:
-            self.cells[key] = Cell(1, rollout, steps)
+            self._add(key, Cell(1, rollout, steps))
             return True
         cell.visits += 1
         if steps < cell.steps:
             cell.rollout, cell.steps = rollout, steps
         return False
 
+    def note_pay(self, rollout: Rollout, random: np.random.Generator) -> None:
+        """The last action of a rollout was paid."""
+        self.paid.append((rollout, len(rollout.actions)))
+        if len(self.paid) > MOST_PAID:
+            del self.paid[random.integers(MOST_PAID)]
+
     def choose(self, random: np.random.Generator) -> tuple[Key, Cell] | None:
-        """A cell to return to: rarely visited, rarely chosen."""
+        """A cell to return to: rarely visited, rarely chosen; every other time of rare flags."""
         if not self.cells:
             return None
-        keys, cells = list(self.cells), list(self.cells.values())
-        weights = np.array([1.0 / np.sqrt(1.0 + each.visits + 4.0 * each.chosen) for each in cells])
+        keys = list(self.cells)
+        if random.random() < 0.5:
+            kinds = list(self._kinds)
+            rare = np.array([1.0 / (1.0 + self._kinds[each][0]) for each in kinds])
+            kind = self._kinds[kinds[int(random.choice(len(kinds), p=rare / rare.sum()))]]
+            kind[0] += 1
+            keys = kind[1]
+        cells = [self.cells[key] for key in keys]
+        weights = np.array([each.appeal for each in cells])
         index = int(random.choice(len(cells), p=weights / weights.sum()))
         cells[index].chosen += 1
         return keys[index], cells[index]
+
+    def _add(self, key: Key, cell: Cell) -> None:
+        self.cells[key] = cell
+        self._kinds.setdefault(key[-1] >> self._planes.shape[1], [0, []])[1].append(key)
 
     def plain(self) -> dict[str, Any]:
         """As JSON; cells share their rollouts."""
@@ -127,6 +153,6 @@ class CellArchive:
         """Take what `plain` returned."""
         rollouts = msgspec.convert(plain["rollouts"], list[Rollout])
         for key, visits, number, steps in plain["cells"]:
-            self.cells[tuple(key)] = Cell(visits, rollouts[number], steps)
+            self._add(tuple(key), Cell(visits, rollouts[number], steps))
         self.heat = {(x, y): count for x, y, count in plain["heat"]}
         self.curve = [(float(sec), int(count)) for sec, count in plain["curve"]]

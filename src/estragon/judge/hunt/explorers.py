@@ -11,12 +11,12 @@ import numpy as np
 from estragon.envs.spaces import AgentSpaces
 from estragon.envs.wire import AgentTable
 from estragon.judge.hunt.archive import CellArchive, Key
+from estragon.judge.hunt.game import Snapshot
 from estragon.support.errors import UserError
 
 STICK = 0.88
-ELITE = 6
-"""Policies that evolve further."""
-EVOLVE_SEEDS = 4
+AHEAD_SEC, MOST_AHEAD_SEC = 0.4, 20.0
+"""A body that is pushed is steered by where it will be."""
 EVEN = 0.4
 """Share of rollouts for which all explorers have the same chance."""
 SEEDS = 64
@@ -26,7 +26,8 @@ SEEDS = 64
 class ActionSampler:
     """Actions of all agents of a game as one vector."""
 
-    def __init__(self, table: AgentTable) -> None:
+    def __init__(self, table: AgentTable, neutral: dict[str, float] | None = None) -> None:
+        """`neutral` are the choices that change least, by number of the column."""
         self.spaces: list[AgentSpaces] = [agent.spaces for agent in table.agents]
         self.columns = [
             (row, spec, column)
@@ -39,11 +40,14 @@ class ActionSampler:
         ]
         self._press = 0.5 if len(buttons) <= 3 else 1.5 / len(buttons)
         """How often a button is pressed: of many, seldom more than a few at once."""
+        self._idle = np.zeros(len(self.columns), np.float32)
+        for column, value in (neutral or {}).items():
+            self._idle[int(column)] = value
 
     @property
     def idle(self) -> np.ndarray:
-        """No movement, and the first choice of everything."""
-        return np.zeros(len(self.columns), np.float32)
+        """No movement, and of everything the choice that changes least."""
+        return self._idle.copy()
 
     def random(self, random: np.random.Generator) -> np.ndarray:
         """Any action."""
@@ -61,20 +65,21 @@ class ActionSampler:
         """Each direction of each column alone."""
         found = []
         for index, (_, spec, _) in enumerate(self.columns):
-            choices = [-1.0, 1.0] if spec.kind == "continuous" else range(1, min(spec.size, 16))
+            choices = [-1.0, 1.0] if spec.kind == "continuous" else range(min(spec.size, 16))
             for value in choices:
+                if value == self._idle[index]:
+                    continue
                 action = self.idle
                 action[index] = value
                 found.append(action)
         return found
 
-    def from_deflections(self, wanted: np.ndarray) -> np.ndarray:
-        """The action that numbers within -1 and 1 stand for."""
-        action = wanted.astype(np.float32)
-        for index, (_, spec, _) in enumerate(self.columns):
-            if spec.kind != "continuous":
-                action[index] = min(int(0.5 * (wanted[index] + 1.0) * spec.size), spec.size - 1)
-        return action
+    def valid(self, action: np.ndarray) -> np.ndarray:
+        """The nearest action that there is."""
+        sizes = [1.0 if spec.kind == "continuous" else spec.size - 1 for _, spec, _ in self.columns]
+        lows = [-1.0 if spec.kind == "continuous" else 0.0 for _, spec, _ in self.columns]
+        clipped: np.ndarray = np.clip(action, lows, sizes).astype(np.float32)
+        return clipped
 
     def _draw(self, spec: Any, random: np.random.Generator) -> float:
         if spec.kind == "continuous":
@@ -104,18 +109,18 @@ class Explorer(abc.ABC):
         """Where the next rollout begins."""
         return Start(int(self.random.integers(SEEDS)), [])
 
-    def learn(self, rewards: np.ndarray) -> None:  # noqa: B027 - most do not
-        """What the last action paid each agent."""
+    def learn(self, shot: Snapshot) -> None:  # noqa: B027 - most do not
+        """What came of the last action."""
 
     @abc.abstractmethod
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The next action in this cell."""
 
 
 class RandomExplorer(Explorer):
     """A new random action in every step."""
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """Any action."""
         return self.sampler.random(self.random)
 
@@ -128,7 +133,7 @@ class StickyExplorer(Explorer):
         self._held = self.sampler.random(self.random)
         return super().start(archive)
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The one before, or a new one."""
         if self.random.random() > STICK:
             draw = self.sampler.strong if self.random.random() < 0.5 else self.sampler.random
@@ -158,7 +163,7 @@ class SweepExplorer(Explorer):
         self._script = iter(script)
         return super().start(archive)
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The next one of the script, then random ones."""
         action = next(self._script, None)
         return self.sampler.strong(self.random) if action is None else action
@@ -173,7 +178,7 @@ class NoveltyExplorer(StickyExplorer):
         self._taken: dict[Key, np.ndarray] = {}
         self._last: Key = ()
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """Keep going within a cell; in a new cell, the action that was taken least."""
         if key != self._last or self.random.random() > STICK:
             taken = self._taken.setdefault(key, np.zeros(len(self._moves)))
@@ -188,77 +193,148 @@ class GoExplorer(StickyExplorer):
     """Returns to a promising cell by the actions that led there, then explores from it."""
 
     def start(self, archive: CellArchive) -> Start:
-        """At a cell."""
+        """At a cell; from there random actions, or for a while one action, or none."""
         start = super().start(archive)
+        self._patience = 0
+        if self.random.random() < 0.3:
+            sweep = [*self.sampler.sweep(), *[self.sampler.idle] * 3]
+            self._held = sweep[self.random.integers(len(sweep))]
+            self._patience = int(self.random.integers(5, 40))
+        if archive.suspects and self.random.random() < 0.25:
+            locked = archive.suspects[self.random.integers(len(archive.suspects))]
+            return Start(locked.seed, locked.actions)
         chosen = archive.choose(self.random)
         if chosen is None:
             return start
         key, cell = chosen
         return Start(cell.rollout.seed, cell.rollout.actions[: cell.steps], key)
 
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
+        """The one before, or a new one."""
+        self._patience -= 1
+        return self._held if self._patience > 0 else super().act(shot, key, archive)
 
-class EvolveExplorer(Explorer):
-    """Linear policies that evolve to be rewarded: gets to goals, and to rewards that pay too much.
 
-    The best of them are varied and mixed, and tried again with other seeds.
+class RepeatExplorer(StickyExplorer):
+    """Returns to where something was paid or punished, and does that again and again."""
+
+    def start(self, archive: CellArchive) -> Start:
+        """Where it was paid."""
+        start = super().start(archive)
+        self._loop: list[np.ndarray] = []
+        if not archive.paid:
+            return start
+        rollout, steps = archive.paid[self.random.integers(len(archive.paid))]
+        prefix = rollout.actions[:steps]
+        part = np.array(prefix[-int(self.random.integers(1, 14)) :], np.float32)
+        moves = [spec.kind == "continuous" or spec.size > 2 for _, spec, _ in self.sampler.columns]
+        kind, still = self.random.integers(4), np.where(moves, self.sampler.idle, part)
+        idle = np.tile(self.sampler.idle, (2, 1))
+        loops: list[Any] = [
+            part,
+            still,
+            [*still[-2:], *idle],
+            [*part, *np.where(moves, -part, part)],
+        ]
+        loop = [self.sampler.valid(each) for each in loops[kind]]
+        self._loop = loop * int(self.random.integers(4, 12))
+        return Start(rollout.seed, prefix)
+
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
+        """The next one of the loop, then random ones."""
+        return self._loop.pop(0) if self._loop else super().act(shot, key, archive)
+
+
+class SeekExplorer(StickyExplorer):
+    """Goes to things and places, one after another, and stays, pushes or presses there.
+
+    It learns on the way where each action moves the first body.
     """
 
     def __init__(self, sampler: ActionSampler, random: np.random.Generator) -> None:
         super().__init__(sampler, random)
-        self._elite: list[_LinearPolicy] = []
-        self._current: _LinearPolicy | None = None
+        self._mine = np.array([row == 0 for row, _, _ in sampler.columns])
+        """The columns of the first agent; what others do is random."""
+        moves = {tuple(each) for each in sampler.sweep()}
+        moves |= {tuple(sampler.strong(random)) for _ in range(24)}
+        self._moves = [np.array(each, np.float32) for each in sorted(moves)]
+        self._effects = np.zeros((len(self._moves), 3))
+        self._tried = np.zeros(len(self._moves))
+        self._sought: dict[str, int] = {}
+        self._pay: dict[str, float] = {}
+        self._from = np.zeros(3)
 
     def start(self, archive: CellArchive) -> Start:
-        """At a seed, with the next policy; the one before is done."""
-        done, self._current = self._current, None
-        if done is not None and done.steps:
-            done.scores.append(done.total)
-            if done not in self._elite:
-                self._elite.append(done)
-            self._elite.sort(key=lambda each: -float(np.mean(each.scores)))
-            del self._elite[ELITE:]
-        return Start(int(self.random.integers(EVOLVE_SEEDS)), [])
+        """At a seed, or at a cell; nothing is sought yet."""
+        start = super().start(archive)
+        self._name, self._left, self._chosen = "", 0, -1
+        chosen = archive.choose(self.random) if self.random.random() < 0.3 else None
+        if chosen is None:
+            return start
+        return Start(chosen[1].rollout.seed, chosen[1].rollout.actions[: chosen[1].steps])
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
-        """What the current policy does."""
-        if self._current is None:
-            self._current = self._next(len(obs))
-        policy = self._current
-        policy.steps += 1
-        if len(obs) != policy.weights.shape[1] - 1:
-            return self.sampler.random(self.random)
-        seen = np.append(np.clip(obs / archive.scale_of(obs), -3.0, 3.0), 1.0)
-        wanted = np.tanh(policy.weights @ seen + self.random.normal(0.0, 0.1, len(policy.weights)))
-        return self.sampler.from_deflections(wanted)
+    def learn(self, shot: Snapshot) -> None:
+        """Remember which things pay."""
+        paid = float(np.nan_to_num(shot.rewards[0])) if len(shot.rewards) else 0.0
+        if self._name:
+            self._pay[self._name] = self._pay.get(self._name, 0.0) + paid
 
-    def learn(self, rewards: np.ndarray) -> None:
-        """Add to the return of the current policy; that of the first agent counts."""
-        if self._current is not None and len(rewards):
-            self._current.total += float(np.nan_to_num(rewards[0]))
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
+        """The action that should lead there."""
+        held = super().act(shot, key, archive)
+        if not shot.place:
+            return held
+        at, velocity = np.nan_to_num(shot.bodies[-1, 0, :6]).reshape(2, 3)
+        # A body that is pushed is steered by its velocity, others by where they are.
+        steered = velocity if shot.scene.is_rigid else at
+        if self._chosen >= 0:
+            moved, rate = steered - self._from, max(0.3, 1.0 / (1.0 + self._tried[self._chosen]))
+            self._effects[self._chosen] += rate * (moved - self._effects[self._chosen])
+            self._tried[self._chosen] += 1
+        if self._left <= 0:
+            self._choose(shot, archive)
+        self._left -= 1
+        places = dict(zip(shot.scene.things, shot.things[:, :3], strict=False))
+        way = np.nan_to_num(places.get(self._name, self._target) - at, posinf=0.0, neginf=0.0)
+        if shot.scene.is_rigid:
+            seconds = np.linalg.norm(way) / max(float(np.linalg.norm(velocity)), 1e-3)
+            way -= velocity * np.clip(seconds, AHEAD_SEC, MOST_AHEAD_SEC)
+        if self._lingers and np.linalg.norm(way) < archive.cell_size:
+            self._chosen, self._left = -1, self._left - 2
+            return np.where(self._mine, self.sampler.idle, held)
+        if self._chosen < 0 or self.random.random() < 0.4:
+            scores = self._effects @ way / max(float(np.linalg.norm(way)), 1e-6)
+            scores += self.random.normal(0.0, 0.1, len(scores)) * np.abs(scores).max(initial=1e-3)
+            is_new = self._tried < 2
+            self._chosen = int(np.argmax(np.where(is_new, np.inf, scores)))
+            if self.random.random() < 0.08:
+                self._chosen = int(self.random.integers(len(self._moves)))
+        self._from = steered
+        return np.where(self._mine, self._moves[self._chosen], held)
 
-    def _next(self, size: int) -> "_LinearPolicy":
-        """One of the best again, a variation of two of them, or a new one."""
-        random, shape = self.random, (len(self.sampler.columns), size + 1)
-        chance = random.random()
-        if len(self._elite) < ELITE or chance < 0.15:
-            return _LinearPolicy(random.normal(0.0, 1.0, shape))
-        first, second = (self._elite[int(random.integers(ELITE))] for _ in range(2))
-        if chance < 0.4:
-            first.total = 0.0
-            first.steps = 0
-            return first
-        weights = np.where(random.random(shape) < 0.5, first.weights, second.weights)
-        return _LinearPolicy(weights + random.normal(0.0, random.choice([0.1, 0.5]), shape))
-
-
-@dataclasses.dataclass(eq=False)
-class _LinearPolicy:
-    """Weights (columns of the action, values observed + 1), and its returns so far."""
-
-    weights: np.ndarray
-    scores: list[float] = dataclasses.field(default_factory=list)
-    total: float = 0.0
-    steps: int = 0
+    def _choose(self, shot: Snapshot, archive: CellArchive) -> None:
+        """What to go to: the thing that pays, one that was sought seldom, or any place."""
+        random = self.random
+        self._lingers = random.random() < 0.3
+        known = [
+            name
+            for name, at in zip(shot.scene.things, shot.things, strict=False)
+            if np.isfinite(at).all()
+        ]
+        ends = np.array(shot.scene.bounds or [shot.place, shot.place])
+        self._target = ends[0] + random.uniform(-0.05, 1.05, 3) * (ends[1] - ends[0])
+        chance, self._name = random.random(), ""
+        if known and chance < 0.4:
+            self._name = max(known, key=lambda each: self._pay.get(each, 0.0))
+        elif known and chance < 0.8:
+            self._name = min(known, key=lambda each: (self._sought.get(each, 0), random.random()))
+        if self._name:
+            self._sought[self._name] = self._sought.get(self._name, 0) + 1
+            self._target = shot.things[shot.scene.things.index(self._name), :3]
+        # As long as it takes at half the greatest speed.
+        speed = max(float(np.linalg.norm(self._effects, axis=1).max()), 1e-6)
+        distance = float(np.linalg.norm(self._target - shot.place))
+        self._left = 120 if shot.scene.is_rigid else int(np.clip(2.0 * distance / speed, 20, 400))
 
 
 class PolicyExplorer(StickyExplorer):
@@ -279,7 +355,7 @@ class PolicyExplorer(StickyExplorer):
         self._left = 0
         return super().start(archive)
 
-    def act(self, key: Key, obs: np.ndarray, archive: CellArchive) -> np.ndarray:
+    def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """What the policy does, or now and then something else for a while."""
         if self._left == 0 and self.random.random() < self._noise:
             self._left = int(self.random.integers(1, 12))
@@ -292,7 +368,7 @@ class PolicyExplorer(StickyExplorer):
             raise UserError("--model: expected agents that all observe the same")
         from estragon.envs.spaces import ActionCodec
 
-        rows = obs.reshape(len(spaces), -1)
+        rows = shot.obs.reshape(len(spaces), -1)
         images = np.zeros((len(spaces), 0), np.uint8)
         codec = ActionCodec(spaces[0])
         chosen = self._policy(
@@ -307,7 +383,8 @@ EXPLORERS: dict[str, type[Explorer]] = {
     "sweep": SweepExplorer,
     "novelty": NoveltyExplorer,
     "goexplore": GoExplorer,
-    "evolve": EvolveExplorer,
+    "seek": SeekExplorer,
+    "repeat": RepeatExplorer,
 }
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import re
 import select
 import time
@@ -16,7 +17,7 @@ from estragon.envs.launch import Launch
 from estragon.envs.pool import GamePool
 from estragon.envs.sync_nodes import SyncNodes
 from estragon.envs.wire import ENDED, AgentTable, StepResult
-from estragon.godot.channel import Channel, ChannelError
+from estragon.godot.channel import LENGTH, Channel, ChannelError
 from estragon.godot.process import NOT_TEXT, GodotError, cpu_sec
 from estragon.support import paths
 from estragon.support.parameters import Values
@@ -39,11 +40,24 @@ class Scene(msgspec.Struct):
     bodies: list[str] = []
     sizes: list[float] = []
     is_3d: bool = True
+    is_rigid: bool = False
+    """Whether the first body moves by forces."""
     bounds: list[list[float]] = []
     """The least and the greatest corner of the level, if it has static colliders."""
     reset_after: list[float | None] = []
     """Of the agents, in ticks."""
     ticks_per_sec: float = 60.0
+    things: list[str] = []
+    """What the player could meet."""
+    kinds: list[str] = []
+    """Of the things: those of one kind are siblings."""
+    is_solid: list[bool] = []
+    variables: list[str] = []
+    """Of the scene's scripts."""
+    types: str = ""
+    """Of the variables: b, i, f, s for texts by their hash, n for sizes of containers."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    """Where variables are, by their names; filled when they are read."""
 
 
 class LogEntry(msgspec.Struct, frozen=True):
@@ -55,7 +69,7 @@ class LogEntry(msgspec.Struct, frozen=True):
     """Function and file of the game."""
 
 
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass
 class Snapshot:
     """What is known after a reset or a step."""
 
@@ -68,6 +82,8 @@ class Snapshot:
     ended: np.ndarray
     """Of each agent, whether its episode ended in this step."""
     infos: list[dict[str, Any]]
+    state: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    """-1, then place and nearness of each thing, then the variables: float64, empty if unknown."""
     cpu_ms: float = 0.0
     lost: str = ""
     """How the game crashed or hung, if it did."""
@@ -79,6 +95,35 @@ class Snapshot:
         return self.ticks[:, HEAD : HEAD + WIDTH * count].reshape(-1, count, WIDTH)
 
     @property
+    def things(self) -> np.ndarray:
+        """(things, 4): place, and how near the first body came; 1 is the edge of a thing's box."""
+        count = len(self.scene.things) if len(self.state) else 0
+        things: np.ndarray = self.state[1 : 1 + 4 * count].reshape(count, 4)
+        return things
+
+    @property
+    def variables(self) -> np.ndarray:
+        """Values of the scripts' variables, NaN where one is gone."""
+        return self.state[1 + 4 * len(self.scene.things) :]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the numbers observed and of the variables."""
+        return [*(f"observation {index}" for index in range(len(self.obs))), *self.scene.variables]
+
+    def read(self, names: tuple[str, ...]) -> np.ndarray:
+        """The values of some of `names`; NaN where one is not known."""
+        found = self.scene.found
+        if names not in found:
+            places = {name: index for index, name in enumerate(self.names)}
+            found[names] = [places.get(name, -1) for name in names]
+        variables = (
+            self.variables if len(self.state) else np.full(len(self.scene.variables), np.nan)
+        )
+        values: np.ndarray = np.concatenate([self.obs, variables, [np.nan]])[found[names]]
+        return values
+
+    @property
     def watched(self) -> np.ndarray:
         """The watched properties after the last tick."""
         if not len(self.ticks):
@@ -86,7 +131,7 @@ class Snapshot:
         last: np.ndarray = self.ticks[-1, HEAD + WIDTH * len(self.scene.bodies) :]
         return last
 
-    @property
+    @functools.cached_property
     def place(self) -> list[float]:
         """Where the first body is; empty if that is not known."""
         if not len(self.ticks) or not self.scene.bodies:
@@ -111,7 +156,8 @@ class HuntedGame:
         self.by_input = plays_by_input(path, launch.scene)
         self.has_probe = path.is_dir() or path.suffix == ".pck"
         """An exported game only shows what the wire and the log show."""
-        options = launch.engine_options
+        self._watched = len(watched)
+        options, self._step_timeout_sec = launch.engine_options, launch.step_timeout_sec
         arguments = ONE_AGENT | dict(launch.arguments)
         with contextlib.ExitStack() as opened:
             if self.has_probe:
@@ -151,16 +197,20 @@ class HuntedGame:
         if self._probe is not None:
             self._probe.close()
 
-    def restart(self) -> None:
-        """Start a new process."""
+    def restart(self, step_timeout_sec: float | None = None) -> None:
+        """Start a new process, which may have less time for a step."""
+        timeout = step_timeout_sec or self._step_timeout_sec
+        self._pool.launch = dataclasses.replace(self._pool.launch, step_timeout_sec=timeout)
         if self._probe is not None:
             self._probe.close()
         self._pool.restart()
         self._attach()
 
     def _attach(self) -> None:
-        self._scene, self._log_at = Scene(), 0
+        self._scene, self._log_at, self._width = Scene(), 0, HEAD
         self._ticks: list[np.ndarray] = []
+        self._state, self._step_ticks = np.zeros(0), 0
+        self._last_ticks = np.zeros((0, HEAD))
         self._probe: Channel | None = None
         if self.has_probe:
             self._probe = Channel(self._listener.accept()[0])
@@ -169,6 +219,7 @@ class HuntedGame:
 
     def reset(self, seed: int) -> Snapshot:
         """Start the first episode of a seed."""
+        self._announce(0)
         try:
             parameters: list[Values] = [{"seed": float(seed)}]
             self._connection.send_reset(seed, parameters if self.by_input else None)
@@ -179,12 +230,21 @@ class HuntedGame:
 
     def step(self, action: np.ndarray) -> Snapshot:
         """Play the action of all agents: float32."""
+        self._announce(self._step_ticks)
         try:
             self._connection.send_actions(action)
             result = self._connection.receive()
         except GodotError as error:
             return self._lost(error)
-        return self._snapshot(result)
+        shot = self._snapshot(result)
+        self._step_ticks, self._last_ticks = len(shot.ticks), shot.ticks
+        return shot
+
+    def _announce(self, ticks: int) -> None:
+        """Say when the probe has to report the state: in the last tick of the step."""
+        if self._probe is not None:
+            with contextlib.suppress(ChannelError):  # a game that is lost shows elsewhere
+                self._probe.send_framed(LENGTH.pack(ticks), PROBE_WAIT_SEC)
 
     def _snapshot(self, result: StepResult) -> Snapshot:
         before, self._cpu_sec = self._cpu_sec, self._cpu()
@@ -199,6 +259,7 @@ class HuntedGame:
             rewards=result.rewards[:rows],
             ended=(result.flags[:rows] & ENDED) != 0,
             infos=infos[:rows],
+            state=self._state,
             cpu_ms=1e3 * (self._cpu_sec - before),
         )
 
@@ -215,23 +276,33 @@ class HuntedGame:
             )
         empty = np.zeros(0)
         ticks = self._read_probe()
-        return Snapshot(self._scene, ticks, self._read_log(), empty, empty, empty, [], lost=how)
+        ticks = ticks if len(ticks) else self._last_ticks
+        log = self._read_log()
+        return Snapshot(self._scene, ticks, log, empty, empty, empty, [], lost=how)
 
     def _read_probe(self) -> np.ndarray:
         probe = self._probe
+        states: list[np.ndarray] = []
         while probe is not None and select.select([probe], [], [], 0.0)[0]:
             try:
                 probe.read(1.0)
                 while frame := probe.take():
                     if frame[:1] == b"{":
                         self._scene = msgspec.json.decode(frame, type=Scene)
-                        self._ticks = []
+                        self._width = HEAD + WIDTH * len(self._scene.bodies) + self._watched
+                        self._ticks, states, self._state = [], [], np.zeros(0)
+                        continue
+                    numbers = np.frombuffer(frame, np.float64)
+                    if numbers[0] == -1.0:
+                        states.append(numbers)
                     else:
-                        self._ticks.append(np.frombuffer(frame, np.float64))
+                        self._ticks.append(numbers.reshape(-1, self._width))
             except ChannelError:
                 break
+        if states:
+            self._state = states[-1]
         ticks, self._ticks = self._ticks, []
-        return np.array(ticks) if ticks else np.zeros((0, HEAD + WIDTH * len(self._scene.bodies)))
+        return np.concatenate(ticks) if ticks else np.zeros((0, self._width))
 
     def _read_log(self) -> list[LogEntry]:
         process = self._connection.process

@@ -32,8 +32,8 @@ WARMUP_LENGTHS = (300, 1200, 300)
 WARMUP_LEAST = 3
 WARMUP_SHARE, WARMUP_SEC = 0.25, 60.0
 SAVE_SEC = 20.0
-RECENT = 32
-"""A leak needs no more rollouts than these, usually."""
+RECENT, LEAK_RESETS = 32, 20
+"""A leak needs no more rollouts than these, usually; and at least these."""
 TRIES = 3
 """How often a finding may fail to replay before it is left alone."""
 BY_PLACE = ("stuck", "overlap", "speed", "crash", "hang")
@@ -77,7 +77,9 @@ class Hunt:
         with self.open_game() as game:
             self._start = time.monotonic()  # an import does not count
             if not self.state.usual.steps:
-                self.state.usual = self._warm_up(game)
+                usual = self._warm_up(game)
+                if not self.stop.made:  # else it would be what is usual for good
+                    self.state.usual = usual
             self._make_archive(game)
         workers = [Worker(self, number) for number in range(self.settings.games)]
         for worker in workers:
@@ -125,7 +127,7 @@ class Hunt:
             shots, actions = [game.reset(number)], []
             length = WARMUP_LENGTHS[number // 3 % 3] if self.seconds < limit else 60
             while not shots[-1].lost and len(shots) <= length and not self.is_over:
-                actions.append(explorer.act((), shots[-1].obs, self.archive))
+                actions.append(explorer.act(shots[-1], (), self.archive))
                 shots.append(game.step(actions[-1]))
             self.progress.update(self.seconds, limit, " s of warm-up")
             warmup.learn([each for each in shots if not each.lost], actions)
@@ -140,8 +142,9 @@ class Hunt:
         if usual.low:
             low, high = level_of(shot.scene.bounds, usual)
             self.state.level = max(float((high - low).max()), 1e-3)
-        moves, discrete = usual.travel > 0.0, usual.discrete
-        archive = CellArchive(self.state.level, usual.obs, moves=moves, discrete=discrete)
+        archive = CellArchive(
+            self.state.level, usual.obs, moves=usual.travel > 0.0, flags=usual.flags
+        )
         file = self.settings.output / "archive.json"
         if file.is_file():
             archive.load(read_json(file, dict[str, Any]))
@@ -168,20 +171,31 @@ class Hunt:
             return True
 
     def handle(
-        self, game: HuntedGame, finding: Finding, rollouts: list[Rollout], explorer: str
+        self,
+        game: HuntedGame,
+        finding: Finding,
+        rollouts: list[Rollout],
+        explorer: str,
+        leaking: list[Rollout],
     ) -> bool:
-        """Confirm a finding by a replay in a new process, shorten it, write its trace."""
+        """Confirm a finding by a replay in a new process, shorten it, write its trace.
+
+        `leaking` are rollouts that leak most, if that is the bug: one again and again should do.
+        """
         found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
-        budget = float(np.clip(1.8 * settings.minutes, 4.0, 40.0))
+        budget = float(np.clip(3.0 * settings.minutes, 6.0, 60.0))
         shortener = Shortener(game, finding, usual, settings.user, budget)
         tries = [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]
         if finding.oracle == "leak":
-            tries = [rollouts[-RECENT:], rollouts]
+            tries = [*([each] * LEAK_RESETS for each in leaking), rollouts[-RECENT:], rollouts]
         elif finding.oracle == "reset":
             tries = [rollouts[: 3 * REFERENCES] + rollouts[3 * REFERENCES :][-2:], rollouts]
         elif finding.oracle == "frame time":
             tries = [rollouts[-1:]]  # often the machine's fault: not worth a long replay
         for tried in tries:
+            first_length = sum(len(each.actions) for each in tried)
+            if leaking and tried[0] in leaking:
+                first_length = sum(len(each.actions) for each in rollouts[-LEAK_RESETS:])
             outcome = shortener.reproduce(tried)
             if outcome.finding is not None:
                 break
@@ -207,7 +221,7 @@ class Hunt:
             usual=usual,
             log_patterns=list(settings.user.log_patterns),
             expects=list(settings.user.expects),
-            first_length=sum(len(each.actions) for each in tried),
+            first_length=first_length,
             explorer=explorer,
             found_sec=round(found_sec, 1),
             first_seen=provenance.now(),

@@ -9,10 +9,17 @@ import numpy as np
 from estragon.judge.hunt.game import Snapshot
 from estragon.judge.hunt.user_oracles import UserOracles
 from estragon.judge.hunt.usual import (
+    APPROACHES,
+    CLOCK_STEPS,
+    COUNTER,
+    INSIDE,
+    LOCK_STEPS,
     STILL,
     STUCK_STEPS,
+    FlagWatch,
     PaidLoops,
     Usual,
+    add_near,
     is_varied,
     kind_of,
     level_of,
@@ -33,7 +40,12 @@ REPEATED_STEPS = 12
 """So many steps after a reset are compared with those of other rollouts with the same actions."""
 FRAME_MS = 40.0
 JUMP = 5.0
-COUNTER = 2**31
+SPARE, OBS_SPARE = 0.05, 0.3
+NAN = -1e308
+"""How the probe reports a variable that is NaN."""
+TIGHT = 1.35
+"""What stops the player stops it at much the same distance."""
+PASSED, SIBLINGS = 0.6, 8
 EVENTS = 20
 """So many events of a group must be known to judge another one."""
 
@@ -61,8 +73,27 @@ class Watcher:
         """`spaces` are the declared least and greatest value of each number observed."""
         self._usual, self._user = usual, user
         self._declared = np.array(spaces).reshape(-1, 2)
+        self._obs_scale = np.maximum(np.array(usual.obs), 1.25)
+        self._level: tuple[object, np.ndarray, np.ndarray] = (None, np.zeros(3), np.zeros(3))
         self._counts: list[np.ndarray] = []
         self._is_warm = False
+        everything = (-np.inf, np.inf)
+        self._ranges = (
+            np.array([usual.ranges.get(each, everything) for each in usual.variables])
+            .reshape(-1, 2)
+            .T
+        )
+        spare = [
+            OBS_SPARE if each.startswith("observation ") else SPARE for each in usual.variables
+        ]
+        self._spare = np.array(spare) * np.clip(self._ranges[1] - self._ranges[0], 1.0, 2.0)
+        self._clock_steps = np.array([usual.clocks.get(each, 0.0) for each in usual.variables])
+        self._is_clock = self._clock_steps != 0.0
+        self._met: list[str] = []
+        """The things of the scene, their kinds, and how near the first body came."""
+        self._kinds: list[str] = []
+        self._nearest = np.zeros(0)
+        self.flags = FlagWatch(usual)
         self._states: dict[int, tuple[np.ndarray, int]] = {}
         """By seed and actions: what was seen, and how often."""
         self._unsteady: np.ndarray | None = None
@@ -71,13 +102,25 @@ class Watcher:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the episode should have ended: it is worth waiting whether it ever does."""
-        return self._usual.is_capped and self._length > self._usual.longest_episode + 2
+        """Whether it is worth playing on: the episode should have ended, or something is stuck."""
+        is_late = self._usual.is_capped and self._length > self._usual.longest_episode + 2
+        return is_late or any(windows > 2 for windows in self._still.values())
+
+    def growth(self, leak: str) -> np.ndarray:
+        """(rollouts,): by how much what leaks has grown in each."""
+        grown: np.ndarray = np.diff([each[LEAKS[leak][0]] for each in self._counts])
+        return grown
 
     def begin(self, seed: int | None = None) -> None:
         """A rollout begins, with a reset; or, without a seed, the next episode."""
         self._path = None if seed is None else hash(seed)
+        self.flags.end()
+        self.flags = FlagWatch(self._usual)
+        if seed is not None:
+            self._remember()
         self._length = 0
+        self._values: np.ndarray | None = None
+        self._stopped = np.zeros(len(self._usual.variables), int)
         self._loops = PaidLoops()
         self._still: collections.Counter[str] = collections.Counter()
         self._outside: collections.Counter[str] = collections.Counter()
@@ -100,9 +143,9 @@ class Watcher:
             self._length += 1
             self._recent.append((shot, action))
             found += self._numbers(shot) + self._episode(shot) + self._stuck() + self._frame(shot)
-            found += self._events(shot) + self._farming(shot)
+            found += self._events(shot) + self._farming(shot) + self._variables(shot)
         found += self._repeats(shot, action)
-        found += self._bodies(shot)
+        found += self._bodies(shot) + self._things(shot)
         if shot.ended.any():
             self.begin()
         place = shot.place
@@ -149,18 +192,13 @@ class Watcher:
                 text = f"observation {index} is {shot.obs[index]:g}"
                 found.append(Finding("range", f"observation {index} beyond its space", text))
         if len(usual.obs) == len(size):
-            share = size / np.maximum(usual.obs, 1.25)
+            share = size / self._obs_scale
             index = int(share.argmax()) if len(share) else 0
             before = self._recent[-2][0].obs if len(self._recent) > 1 else shot.obs
             # What grows step by step may be physics; a jump is not.
             if len(share) and share[index] > 8.0 and abs(before[index]) < 0.3 * size[index]:
                 text = f"observation {index} is {shot.obs[index]:g}, usually {usual.obs[index]:g}"
                 found.append(Finding("range", f"observation {index} beyond what is usual", text))
-            for column, (low, high) in usual.filled.items():
-                value, spare = float(shot.obs[int(column)]), 0.3 * (high - low)
-                if not low - spare <= value <= high + spare:
-                    text = f"observation {column} is {value:g}, usually within {low:g} and {high:g}"
-                    found.append(Finding("range", f"observation {column} beyond its ends", text))
         reward = float(np.abs(shot.rewards).max(initial=0.0))
         # A goal that few reach may pay a lot.
         factor = 25.0 if shot.ended.any() else 5.0
@@ -191,6 +229,79 @@ class Watcher:
                 return [Finding("reward", f"paid twice, {group}", text)]
             counts[value] = counts.get(value, 0) + 1
         return []
+
+    def _variables(self, shot: Snapshot) -> list[Finding]:
+        """A clock that stands still, or a variable that leaves the range that it has kept."""
+        usual, found = self._usual, []
+        if not usual.variables:
+            return []
+        if lock := self.flags.add(shot):
+            text = f"after {lock} much of what usually changes never does, in {LOCK_STEPS} steps"
+            found.append(Finding("lock", kind_of(lock), text))
+        values = shot.read(usual.variables)
+        before, self._values = self._values, values
+        for index in np.flatnonzero(values == NAN):
+            name = usual.variables[index]
+            found.append(Finding("nan", kind_of(name), f"{name} is NaN"))
+        beyond = np.maximum(self._ranges[0] - values, values - self._ranges[1])
+        for index in np.flatnonzero((beyond > self._spare) & (values != NAN)):
+            name, (low, high) = usual.variables[index], self._ranges[:, index]
+            usually = f"within {low:g} and {high:g}" if high < COUNTER else "not negative"
+            found.append(
+                Finding("range", _label(name), f"{name} is {values[index]:g}, usually {usually}")
+            )
+        if before is None or shot.ended.any():
+            return found
+        self._stopped = np.where(values == before, self._stopped + 1, 0)
+        # What goes back within an episode, such as the time since a collision, is no clock.
+        self._is_clock &= (values - before) * self._clock_steps >= 0.0
+        for index in np.flatnonzero((self._stopped == CLOCK_STEPS) & self._is_clock):
+            name = usual.variables[index]
+            text = f"{name} stays {values[index]:g} in {CLOCK_STEPS} steps; it usually changes "
+            text += f"by {usual.clocks[name]:g} in each"
+            found.append(Finding("clock", _label(name), text))
+        return found
+
+    def _things(self, shot: Snapshot) -> list[Finding]:
+        """The first body is inside a solid thing, or passes a thing whose siblings stop it."""
+        scene, near = shot.scene, shot.things[:, 3]
+        if self._met != scene.things:
+            self._remember()
+            self._met, self._kinds = scene.things, scene.kinds
+            self._limits = self._find_limits()
+        if not len(near):
+            return []
+        self._nearest = np.minimum(self._nearest, near)
+        found, ended = [], shot.ended.any()
+        for index in np.flatnonzero(near < np.maximum(self._limits, INSIDE)):
+            name, value = scene.things[index].removeprefix("/root/"), near[index]
+            if value < self._limits[index] and not ended:  # an end is what may stop the player
+                text = f"the player is {value:.3g} from {name}; usually it and its siblings cannot "
+                text += f"be approached by less than {self._limits[index] / PASSED:.3g}"
+                found.append(Finding("sibling", f"{kind_of(name)} can be passed", text))
+            elif scene.is_solid[index] and scene.things[index] not in self._usual.entered:
+                text = f"the player is inside {name}, which is solid"
+                found.append(Finding("overlap", f"inside {kind_of(name)}", text))
+        return found
+
+    def _remember(self) -> None:
+        """Keep how near the first body came to things in a rollout."""
+        add_near(self._usual.near, dict(zip(self._met, self._nearest.tolist(), strict=True)))
+        self._met, self._nearest = [], np.zeros(0)
+
+    def _find_limits(self) -> np.ndarray:
+        """(things,): nearer to each than this is a bug, because of its siblings, or all before."""
+        near, kinds = self._usual.near, self._kinds
+        self._nearest = np.full(len(self._met), np.inf)
+        limits = np.zeros(len(self._met))
+        stops = [_stop(near.get(each, []), SIBLINGS) for each in self._met]
+        for index, thing in enumerate(self._met):
+            like = [i for i, kind in enumerate(kinds) if kind == kinds[index] and i != index]
+            found = [stops[i] for i in like if stops[i]]
+            if len(found) < max(2, 0.8 * len(like)):
+                found = [stop for stop in [_stop(near.get(thing, []), APPROACHES)] if stop]
+            limits[index] = PASSED * min(found, default=0.0)
+        return limits
 
     def _farming(self, shot: Snapshot) -> list[Finding]:
         if shot.ended.any():
@@ -304,7 +415,9 @@ class Watcher:
     def _bounds(self, shot: Snapshot, index: int, kind: str, ticks: np.ndarray) -> list[Finding]:
         if not self._usual.low:
             return []
-        low, high = level_of(shot.scene.bounds, self._usual)
+        if self._level[0] is not shot.scene:
+            self._level = (shot.scene, *level_of(shot.scene.bounds, self._usual))
+        _, low, high = self._level
         # Without walls or a floor, only what gets far away is certainly lost.
         margin = (0.12 if shot.scene.bounds else 20.0) * float((high - low).max())
         up = 1 if shot.scene.is_3d else -1
@@ -342,6 +455,18 @@ class Watcher:
                 text = f"{name} grew from {numbers[0]:.0f} to {numbers[-1]:.0f} in {resets} resets"
                 return [Finding("leak", name, text)]
         return []
+
+
+def _label(name: str) -> str:
+    """Of an observation its name, of a variable without numbers."""
+    return name if name.startswith("observation ") else kind_of(name)
+
+
+def _stop(approaches: list[float], least: int) -> float:
+    """Where a thing stops the player, if all of the nearest approaches end there; else 0."""
+    nearest = approaches[:least]
+    is_stop = len(nearest) == least and 0.0 < nearest[-1] <= TIGHT * nearest[0]
+    return nearest[0] if is_stop else 0.0
 
 
 def _file(finding: Finding) -> str:

@@ -28,7 +28,8 @@ def write_reports(state: HuntState, folder: Path, outputs: tuple[Path, ...]) -> 
         if path.suffix == ".json":
             write_json(path, result(state))
             continue
-        links = [(bug.trace, link_to(str(folder / bug.trace), path)) for bug in state.bugs]
+        files = [each for bug in state.bugs for each in (f"{bug.trace[:-5]}.md", bug.trace)]
+        links = [(each, link_to(str(folder / each), path)) for each in files]
         report = make_report(state, links)
         if path.suffix == ".md":
             text = to_markdown(report)

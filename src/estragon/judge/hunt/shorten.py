@@ -14,6 +14,8 @@ from estragon.judge.hunt.usual import Usual
 T = TypeVar("T")
 NEEDS_FRESH = ("crash", "hang", "nan", "leak", "reset", "bad message")
 """Oracles that a process shows once, or only after all that it has played."""
+TRY_TIMEOUT_SEC = 2.0
+"""A try does not wait longer for a hang; what is kept is checked with the hunt's own timeout."""
 
 
 def ddmin(parts: Sequence[T], fails: Callable[[list[T]], bool], until: float) -> list[T]:
@@ -46,7 +48,7 @@ class Shortener:
     def reproduce(self, rollouts: list[Rollout], *, fresh: bool = True) -> Outcome:
         """Play rollouts; only in a new process is it certain that nothing else had a part."""
         if fresh or self._is_dirty or self._finding.oracle in NEEDS_FRESH:
-            self._game.restart()
+            self._game.restart(None if fresh else TRY_TIMEOUT_SEC)
         outcome = play(self._game, rollouts, self._usual, self._user, self._finding.signature)
         self._is_dirty = self._finding.oracle in ("crash", "hang")
         return outcome
@@ -60,6 +62,8 @@ class Shortener:
         """
         self._seen = seen
         best = rollouts = cut(rollouts, seen)
+        if self._finding.oracle == "leak":
+            return self._one_leak(best), self._seen
         last = rollouts[-1]
         before = rollouts[:-1]
         if before:
@@ -78,6 +82,18 @@ class Shortener:
         best = self._checked([*before, Rollout(last.seed, kept)], best)
         idle = self._idled(best[-1].actions, best[:-1], best[-1].seed)
         return self._checked([*best[:-1], Rollout(best[-1].seed, idle)], best), self._seen
+
+    def _one_leak(self, rollouts: list[Rollout]) -> list[Rollout]:
+        """As few actions as leak, if the same rollout leaks again and again."""
+        seed, count = rollouts[0].seed, len(rollouts)
+        if any(each.actions != rollouts[0].actions for each in rollouts[:-1]):
+            return rollouts
+
+        def fails(actions: list[list[float]]) -> bool:
+            return self._shows([Rollout(seed, actions)] * count)
+
+        kept = ddmin(rollouts[0].actions, fails, self._until)
+        return self._checked([Rollout(seed, kept)] * count, rollouts)
 
     def _idled(
         self, actions: list[list[float]], before: list[Rollout], seed: int

@@ -150,6 +150,8 @@ def play(
             given = None if action is None else np.array(action, np.float32)
             if given is not None:
                 shot = game.step(given)
+                if step == 1 and shot.place:  # a reset may show where the body was before
+                    outcome.places[0] = np.round(shot.bodies[0, 0, :3], 3).tolist()
                 outcome.places.append(shot.place)
                 outcome.step_sec = outcome.step_sec or len(shot.ticks) / shot.scene.ticks_per_sec
                 if shot.infos and (clicked := shot.infos[0].get("clicked")):

@@ -1,5 +1,6 @@
 """What is usual in a game, learned in a warm-up: most oracles compare with it."""
 
+import itertools
 import re
 from typing import Any
 
@@ -11,8 +12,35 @@ from estragon.judge.hunt.game import Snapshot
 STUCK_STEPS = 40
 STILL = 0.05
 """A value is still if it changes this little in STUCK_STEPS, compared with what is usual."""
+CLOCK_STEPS = 8
+"""A clock that does not change in so many steps stands still."""
+RANGE_STEPS = 600
+"""What a variable does in fewer steps says nothing about its range."""
+INFOS = 20
+"""So many values of an info say whether it may be negative."""
+FEW = 6
+"""A number that takes at most so many values tells cells apart."""
+LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 4, 8.0
+"""A lock: a flag that was never left after so many entries, and others that should have changed so
+often since, but never did. It shows after so many steps."""
+APPROACHES = 12
+COUNTER = 2.0**31
+"""No counter should get so far."""
+INSIDE = 0.5
+"""The first body is deeper in a thing than a quarter of its size."""
 LIVELY = 0.9
 """A value that changes in this share of all windows is expected to go on changing."""
+
+
+class Latch(msgspec.Struct):
+    """What happened after a flag took a value, as long as it kept that value."""
+
+    entries: int = 0
+    left: int = 0
+    """How often it changed again before the episode ended."""
+    steps: int = 0
+    changes: list[int] = []
+    """Of each flag."""
 
 
 class Usual(msgspec.Struct):
@@ -23,6 +51,10 @@ class Usual(msgspec.Struct):
     obs: list[float] = []
     """Largest size of each value."""
     reward: float = 0.0
+    step_reward: float = 0.0
+    """The largest reward of a step that is not the last one."""
+    neutral: dict[str, float] = {}
+    """By column of the actions, which of more than two choices changes least."""
     events: dict[str, dict[str, int]] = {}
     """How often rewards that stand out were paid, at ends and in other steps, by value. The
     hunt continues to count."""
@@ -46,13 +78,24 @@ class Usual(msgspec.Struct):
     """How much each lively value changes in STUCK_STEPS of varied actions, usually."""
     still: dict[str, float] = {}
     """For how many windows in a row it is still, at most, in most rollouts."""
-    discrete: list[int] = []
-    """Numbers of the observations that take few values, if their combinations are few."""
-    filled: dict[str, list[float]] = {}
-    """By number of the observation, the range that it fills, but does not leave."""
     loops: float = 0.0
     """How often a way back to the same state pays, in most rollouts."""
     info_low: dict[str, float] = {}
+    variables: tuple[str, ...] = ()
+    """Numbers observed, and variables of the game's scripts; the following ones are about them."""
+    clocks: dict[str, float] = {}
+    """Those that change by the same number in nearly every step."""
+    ranges: dict[str, tuple[float, float]] = {}
+    """Those that stay within 0 and 1, or at least do not become negative."""
+    flags: tuple[str, ...] = ()
+    """Those that take few values: they tell cells apart."""
+    latches: dict[str, Latch] = {}
+    """By flag and value, such as Menu:page=3; "" is any. The hunt continues to learn it."""
+    near: dict[str, list[float]] = {}
+    """By thing, how near the first body came in the rollouts that came nearest. The hunt continues
+    to learn it."""
+    entered: list[str] = []
+    """Solid things that it was in, in some rollouts."""
 
 
 def kind_of(body: str) -> str:
@@ -61,11 +104,12 @@ def kind_of(body: str) -> str:
 
 
 def speeds_of(shot: Snapshot, index: int) -> np.ndarray:
-    """(ticks,) float64: of a body; from its places if it moves without a velocity."""
+    """(ticks,) float64: of a body, as it says, or as its places show."""
     ticks = shot.bodies[:, index]
     speeds: np.ndarray = np.linalg.norm(ticks[:, 3:6], axis=1)
-    if not speeds.any() and not shot.ended.any() and len(ticks) > 1:
-        speeds = np.linalg.norm(np.diff(ticks[:, :3], axis=0), axis=1) * shot.scene.ticks_per_sec
+    if not shot.ended.any() and len(ticks) > 1:
+        moved = np.linalg.norm(np.diff(ticks[:, :3], axis=0), axis=1) * shot.scene.ticks_per_sec
+        speeds[1:] = np.maximum(speeds[1:], moved)
     finite: np.ndarray = speeds[np.isfinite(speeds)]
     return finite
 
@@ -98,9 +142,14 @@ class Warmup:
         self._windows: list[list[dict[str, float]]] = []
         self._bodies: dict[str, list[np.ndarray]] = {}
         """Greatest speed, jump and depth in each episode."""
-        self._obs: list[np.ndarray] = []
         self._loops: list[int] = []
         self._infos: dict[str, list[float]] = {}
+        self._values: list[np.ndarray] = []
+        """Of each episode: (steps, variables)."""
+        self._types: dict[str, str] = {}
+        self._entered: dict[str, int] = {}
+        self._effects: list[np.ndarray] = []
+        """(steps, 1 + columns): how much an observation changes, and the action."""
 
     def learn(self, rollout: list[Snapshot], actions: list[np.ndarray]) -> None:
         """Take in a rollout, its reset first, and the actions after it."""
@@ -113,7 +162,9 @@ class Warmup:
         for shot in rollout[1:]:
             usual.steps += 1
             length += 1
-            usual.reward = max(usual.reward, float(np.abs(shot.rewards).max(initial=0.0)))
+            reward = float(np.abs(shot.rewards).max(initial=0.0))
+            usual.reward = max(usual.reward, reward)
+            usual.step_reward = max(usual.step_reward, 0.0 if shot.ended.any() else reward)
             if shot.ended.any():
                 self._lengths.append(length)
                 length, loops = 0, PaidLoops()
@@ -129,7 +180,11 @@ class Warmup:
                     self._bodies.setdefault(kind, []).append(top)
                 tops = {}
         self._loops.append(most)
-        self._obs.append(obs)
+        self._learn_state(rollout)
+        if len(rollout) > 1:
+            scale = np.maximum(high, 1e-3)
+            change = np.abs(np.diff(obs, axis=0) / scale).sum(axis=1)
+            self._effects.append(np.column_stack([change, np.array(actions[: len(change)])]))
         self._learn_places(rollout, actions)
 
     def finish(self) -> Usual:
@@ -156,11 +211,16 @@ class Warmup:
         for key, values in self._infos.items():
             # What nearly always is a share of something must not be negative, even if it was.
             is_share = np.mean([0.0 <= value <= 1.0 for value in values]) >= 0.8
-            usual.info_low[key] = 0.0 if is_share else min(values)
+            if len(values) >= INFOS:
+                usual.info_low[key] = 0.0 if is_share else min(values)
         self._finish_windows()
-        if self._obs:
-            obs = np.concatenate(self._obs)
-            usual.filled, usual.discrete = filled_ranges(obs), discrete_columns(obs)
+        self._finish_variables()
+        changes, *columns = np.concatenate(self._effects).T if self._effects else [np.zeros(0)]
+        for column, values in enumerate(columns):
+            choices = np.unique(values)
+            if len(choices) > 2 and (choices == np.round(choices)).all():
+                means = [changes[values == each].mean() for each in choices]
+                usual.neutral[str(column)] = float(choices[int(np.argmin(means))])
         if self._boxes:
             usual.low = np.quantile([low for low, _ in self._boxes], 0.2, axis=0).tolist()
             usual.high = np.quantile([high for _, high in self._boxes], 0.8, axis=0).tolist()
@@ -195,6 +255,53 @@ class Warmup:
                 windows.append(spans)
         self._windows.append(windows)
 
+    def _learn_state(self, rollout: list[Snapshot]) -> None:
+        usual, scene = self.usual, rollout[-1].scene
+        usual.variables = usual.variables or tuple(rollout[-1].names)
+        types = "o" * len(rollout[-1].obs) + scene.types
+        self._types |= dict(zip(rollout[-1].names, types, strict=True))
+        ends = [0, *(i + 1 for i, each in enumerate(rollout) if each.ended.any()), len(rollout)]
+        for start, end in itertools.pairwise(ends):
+            values = [each.read(usual.variables) for each in rollout[start + 1 : end - 1]]
+            if len(values) > 2:
+                self._values.append(np.array(values))
+        nearest = nearest_of(rollout)
+        add_near(usual.near, nearest)
+        solid = dict(zip(scene.things, scene.is_solid, strict=True))
+        for thing, near in nearest.items():
+            if near < INSIDE and solid.get(thing):
+                self._entered[thing] = self._entered.get(thing, 0) + 1
+
+    def _finish_variables(self) -> None:
+        """Which variables are clocks, keep within a range, or take few values."""
+        usual = self.usual
+        usual.entered = [thing for thing, count in self._entered.items() if count > 1]
+        if not usual.variables or not self._values:
+            return
+        values = np.concatenate(self._values)
+        changes = np.concatenate([np.diff(each, axis=0) for each in self._values])
+        stops = np.mean([longest_stops(each) >= CLOCK_STEPS for each in self._values], axis=0)
+        flags, places = [], {name: index for index, name in enumerate(usual.variables)}
+        for name, index in places.items():
+            column, change = values[:, index], changes[:, index]
+            kind, step = self._types.get(name, "f"), float(np.median(change))
+            count = len(np.unique(column))
+            if np.isnan(column).any():
+                continue
+            is_count = count > 1 and bool((np.diff(column) >= 0.0).all())
+            if kind in "bs" or (kind in "io" and count <= FEW and not is_count):
+                flags.append(name)
+            elif step and (change * step >= 0.0).all() and stops[index] < 0.15:
+                usual.clocks |= {name: step} if np.isclose(change, step).mean() > 0.9 else {}
+            if found := range_of(column, kind):
+                usual.ranges[name] = found
+        kept: list[str] = []
+        for name in sorted(flags, key=lambda each: self._types[each] == "o"):
+            columns = [places[each] for each in [*kept, name]]
+            if len(np.unique(values[:, columns], axis=0)) <= max(8, len(values) / 20):
+                kept.append(name)
+        usual.flags = tuple(kept)
+
     def _finish_windows(self) -> None:
         """Which values change in nearly all windows, by how much, and how long they are still."""
         usual, windows = self.usual, [each for part in self._windows for each in part]
@@ -214,6 +321,105 @@ class Warmup:
             usual.still[name] = float(np.quantile(longest, 0.9))
 
 
+def nearest_of(rollout: list[Snapshot]) -> dict[str, float]:
+    """By thing, how near the first body came."""
+    found: dict[str, float] = {}
+    for shot in rollout:
+        for thing, near in zip(shot.scene.things, shot.things[:, 3].tolist(), strict=False):
+            found[thing] = min(near, found.get(thing, np.inf))
+    return found
+
+
+def add_near(known: dict[str, list[float]], nearest: dict[str, float]) -> None:
+    """Keep the least of all rollouts."""
+    for thing, near in nearest.items():
+        # The same rollout again says nothing new.
+        if np.isfinite(near) and near not in known.get(thing, []):
+            known[thing] = sorted([*known.get(thing, []), near])[:APPROACHES]
+
+
+def longest_stops(values: np.ndarray) -> np.ndarray:
+    """(variables,): in how many steps in a row each does not change, at most."""
+    count = most = np.zeros(values.shape[1], int)
+    for change in np.diff(values, axis=0):
+        count = np.where(change == 0.0, count + 1, 0)
+        most = np.maximum(most, count)
+    return most
+
+
+class FlagWatch:
+    """Follows the flags of an episode: what still changes after one of them has changed."""
+
+    def __init__(self, usual: Usual) -> None:
+        self._usual, count = usual, len(usual.flags)
+        self.is_suspect = False
+        """Whether this may be a lock: worth playing on from here."""
+        self._values: np.ndarray | None = None
+        self._steps = np.zeros(count, int)
+        self._changes = np.zeros((count, count), int)
+        self._is_entered = np.zeros(count, bool)
+        self._all = np.zeros(count, int)
+        self._length = 0
+
+    def add(self, shot: Snapshot) -> str:
+        """Take in a step; the flag and value that lock the game, if one does."""
+        values = np.nan_to_num(shot.read(self._usual.flags))
+        before, self._values = self._values, values
+        if before is None:
+            return ""
+        changed = values != before
+        self._length += 1
+        self._steps += 1
+        self._all += changed
+        self._changes += changed
+        for index in np.flatnonzero(changed).tolist():
+            self._fold(index, before[index], is_left=True)
+            self._steps[index], self._changes[index], self._is_entered[index] = 0, 0, True
+        for index in np.flatnonzero(self._is_entered & (self._steps == LOCK_STEPS)).tolist():
+            key = self._key(index, values[index])
+            self.is_suspect |= len(self._frozen_by(key, 1, 1.0)) > 0
+            frozen = self._frozen_by(key, LOCK_ENTRIES, LOCK_CHANGES)
+            if len(frozen) and not self._changes[index][frozen].any():
+                return key
+        return ""
+
+    def end(self) -> None:
+        """The episode is over: remember it."""
+        if self._values is None or not self._length:
+            return
+        for index, value in enumerate(self._values):
+            self._fold(index, value, is_left=False)
+        self._add("", self._length, self._all, is_left=True)
+        self._values = None
+
+    def _key(self, index: int, value: float) -> str:
+        return f"{self._usual.flags[index]}={value:g}"
+
+    def _fold(self, index: int, value: float, *, is_left: bool) -> None:
+        if self._is_entered[index]:
+            key = self._key(index, value)
+            self._add(key, int(self._steps[index]), self._changes[index], is_left=is_left)
+
+    def _add(self, key: str, steps: int, changes: np.ndarray, *, is_left: bool) -> None:
+        latch = self._usual.latches.setdefault(key, Latch())
+        latch.entries += 1
+        latch.left += is_left
+        latch.steps += steps
+        known = np.array(latch.changes) if latch.changes else np.zeros(len(changes), int)
+        latch.changes = (known + changes).tolist()
+
+    def _frozen_by(self, key: str, entries: int, changes: float) -> np.ndarray:
+        """The flags that never change after this one, if they are many of those that should."""
+        latch, every = self._usual.latches.get(key), self._usual.latches.get("")
+        if latch is None or every is None or latch.left or latch.entries < entries:
+            return np.zeros(0, int)
+        others = np.subtract(every.changes, latch.changes) / max(every.steps - latch.steps, 1)
+        lively, still = others * latch.steps >= changes, np.array(latch.changes) == 0
+        frozen = np.flatnonzero(lively & still)
+        is_lock = len(frozen) >= max(3, 0.4 * lively.sum())
+        return frozen if is_lock else np.zeros(0, int)
+
+
 class PaidLoops:
     """Counts in an episode how often a way back to the same state has paid."""
 
@@ -222,12 +428,15 @@ class PaidLoops:
         self._last: dict[bytes, tuple[int, float]] = {}
         self._paid: dict[bytes, int] = {}
         self._steps = 0
+        self._scale: np.ndarray | None = None
 
     def add(self, shot: Snapshot, usual: Usual) -> int:
         """Take in a step; how often ways back to its state have paid."""
         self._steps += 1
         self._sum += float(shot.rewards[0]) if len(shot.rewards) else 0.0
-        scale = np.maximum(np.array(usual.obs), 1e-3)
+        if self._scale is None:
+            self._scale = np.maximum(np.array(usual.obs), 1e-3)
+        scale = self._scale
         state = np.round(2.0 * shot.obs / scale) if len(scale) == len(shot.obs) else shot.obs
         key = state.astype(np.int32).tobytes()
         step, total = self._last.get(key, (self._steps, self._sum))
@@ -245,6 +454,8 @@ def spans_of(window: list[Snapshot]) -> dict[str, float]:
     if all(places):
         for axis, value in zip("xyz", np.ptp(places, axis=0).tolist(), strict=True):
             spans[f"place {axis}"] = value
+        # Squared, so that a fifth of the usual way is still already: whoever is pushed about moves.
+        spans["place"] = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) ** 2
     infos = [numbers_of(each.infos[0]) if each.infos else {} for each in window]
     for key in infos[0]:
         values = [each.get(key, 0.0) for each in infos]
@@ -257,31 +468,23 @@ def is_varied(actions: np.ndarray) -> bool:
     return bool((np.ptp(actions, axis=0) >= 1.0).all() and len(np.unique(actions, axis=0)) >= 4)
 
 
-def discrete_columns(obs: np.ndarray) -> list[int]:
-    """The columns that change, but take few values; none if they take too many combinations."""
-    counts = np.array([len(np.unique(values)) for values in obs.T])
-    found: list[int] = np.flatnonzero((counts > 1) & (counts <= 4)).tolist()
-    combinations = len(np.unique(obs[:, found], axis=0)) if found else 0
-    return found if combinations <= len(obs) / 20 else []
+def range_of(column: np.ndarray, kind: str) -> tuple[float, float] | None:
+    """What a variable or an observation keeps within, if that is clear; a few values do not count.
 
-
-def filled_ranges(obs: np.ndarray) -> dict[str, list[float]]:
-    """Of each column that fills 0 to 1, or -1 to 1, up to both ends without leaving it.
-
-    A few values beyond do not count: they may be the bug.
+    An observation has to fill 0 to 1, or -1 to 1, up to both ends.
     """
-    found: dict[str, list[float]] = {}
-    for index, values in enumerate(obs.T):
-        if len(np.unique(values)) < 20:
-            continue
-        for low in (0.0, -1.0):
-            inside = ((values >= low - 1e-6) & (values <= 1.0 + 1e-6)).mean()
-            edge = 0.05 * (1.0 - low)
-            at_ends = min((values <= low + edge).mean(), (values >= 1.0 - edge).mean())
-            if inside > 0.998 and at_ends > 0.01:
-                found[str(index)] = [low, 1.0]
-                break
-    return found
+    if len(column) < RANGE_STEPS or len(np.unique(column)) < {"o": 20, "f": 10}.get(kind, 3):
+        return None
+    for low in (0.0, -1.0) if kind == "o" else ():
+        inside = ((column >= low - 1e-6) & (column <= 1.0 + 1e-6)).mean()
+        edge = 0.05 * (1.0 - low)
+        at_ends = min((column <= low + edge).mean(), (column >= 1.0 - edge).mean())
+        if inside > 0.998 and at_ends > 0.01:
+            return low, 1.0
+    if kind == "o" or (column >= 0.0).mean() <= 0.97 or column.max() >= COUNTER:
+        return None
+    is_share = (column <= 1.0).mean() > 0.97 and np.quantile(column, 0.99) > 0.9
+    return 0.0, 1.0 if kind == "f" and is_share else COUNTER
 
 
 def numbers_of(info: dict[str, Any]) -> dict[str, float]:

@@ -10,6 +10,7 @@ from estragon.godot.process import GodotError
 from estragon.judge.hunt.archive import Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Explorer, PolicyExplorer, Start
 from estragon.judge.hunt.game import HuntedGame
+from estragon.judge.hunt.oracles import LEAK_SETTLES
 
 if TYPE_CHECKING:
     from estragon.judge.hunt.hunt import Hunt
@@ -20,6 +21,9 @@ CROSSES = 0.3
 """Share of rollouts that go on when an episode ends; traces of one episode are shorter."""
 REFERENCES, REFERENCE_STEPS = 2, 10
 """Short rollouts that every process plays three times first, and now and then again."""
+NEARBY_STEPS = 40
+"""So long most rollouts look about after they have returned to a cell."""
+MOST_SUSPECTS = 12
 AGAIN = 0.12
 """Share of the rollouts that begin like one of them."""
 
@@ -45,7 +49,8 @@ class Worker(threading.Thread):
             self.error = error
 
     def _prepare(self, game: HuntedGame) -> None:
-        hunt, sampler = self._hunt, ActionSampler(game.table)
+        hunt = self._hunt
+        sampler = ActionSampler(game.table, hunt.state.usual.neutral)
         self._explorers: dict[str, Explorer] = {
             name: EXPLORERS[name](sampler, self._random) for name in hunt.settings.explorers
         }
@@ -83,8 +88,12 @@ class Worker(threading.Thread):
         shot = game.reset(rollout.seed)
         seen, new_cells = self._watcher.watch(shot, None), 0
         findings = [each for each in seen if hunt.takes(each, self._history)]
-        length = len(start.prefix) + (0 if only_repeats else self._length())
+        after = (
+            self._length() if start.cell is None or self._random.random() < 0.3 else NEARBY_STEPS
+        )
+        length = len(start.prefix) + (0 if only_repeats else after)
         crosses = self._random.random() < CROSSES
+        paid = max(hunt.state.usual.step_reward, 1e-3)
         while not findings and not shot.lost and not hunt.is_over:
             step = len(rollout.actions)
             is_long = step >= length and not self._watcher.is_overdue
@@ -92,17 +101,20 @@ class Worker(threading.Thread):
                 break
             with hunt.lock:
                 key = hunt.archive.key_of(shot)
-                new_cells += hunt.archive.visit(key, shot, rollout, step)
+                if step:  # a reset may show where the body was before
+                    new_cells += hunt.archive.visit(key, shot, rollout, step)
                 if step == len(start.prefix) and start.cell is not None:
                     hunt.state.returns += 1
                     hunt.state.returned += key == start.cell
             if step < len(start.prefix):
                 action = np.array(start.prefix[step], np.float32)
             else:
-                action = self._explorers[name].act(key, shot.obs, hunt.archive)
+                action = self._explorers[name].act(shot, key, hunt.archive)
             rollout.actions.append([float(value) for value in action])
             shot = game.step(action)
-            self._explorers[name].learn(shot.rewards)
+            self._explorers[name].learn(shot)
+            if not shot.ended.any() and np.abs(shot.rewards).max(initial=0.0) > 0.3 * paid:
+                hunt.archive.note_pay(_copy(rollout), self._random)
             findings = [
                 each
                 for each in self._watcher.watch(shot, action)
@@ -111,8 +123,14 @@ class Worker(threading.Thread):
         bugs = 0
         for finding in findings:
             played = [_copy(each) for each in self._history]
+            leaking: list[Rollout] = []
+            if finding.oracle == "leak":
+                growth = self._watcher.growth(finding.key)
+                lengths = [10 + len(each.actions) for each in played[: len(growth)]]
+                best = np.argsort(-growth[LEAK_SETTLES:] / lengths[LEAK_SETTLES:])[:2]
+                leaking = [played[LEAK_SETTLES + int(index)] for index in best]
             try:
-                bugs += hunt.handle(game, finding, played, name)
+                bugs += hunt.handle(game, finding, played, name, leaking)
             except GodotError:
                 game.restart()
         is_old = sum(len(each.actions) for each in self._history) > PROCESS_STEPS
@@ -120,6 +138,8 @@ class Worker(threading.Thread):
             self._renew(game)
         with hunt.lock:
             hunt.state.steps += len(rollout.actions)
+            if self._watcher.flags.is_suspect:
+                hunt.archive.suspects = [*hunt.archive.suspects, rollout][-MOST_SUSPECTS:]
             hunt.bandit.reward(name, new_cells, bugs, time.monotonic() - began)
 
     def _length(self) -> int:

@@ -134,7 +134,7 @@ def test_train_and_evaluate_the_course(tmp_path: Path, capsys: pytest.CaptureFix
     capsys.readouterr()
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 def test_the_trainer_is_killed_and_resumed_then_its_game_is_killed(tmp_path: Path) -> None:
     config = RLConfig.from_dict(SHORT)
     config.training.total_timesteps, config.training.eval_freq = 20_000, 0

@@ -29,6 +29,7 @@ def kept(folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.prove
 def test_two_env_runners_are_promoted_once_and_a_lost_one_returns_to_the_lesson(
     game: Game, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

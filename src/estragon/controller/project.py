@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,10 @@ class Project:
         if not found.is_relative_to(self.path):
             raise UserError(f"{text!r} is outside the project {self.path}")
         return found
+
+    def inside(self, found: Iterable[Path]) -> list[Path]:
+        """Of paths in the project, those that are no links to elsewhere."""
+        return [path for path in found if path.resolve().is_relative_to(self.path)]
 
     def read_settings(self, name: str) -> dict[str, Any]:
         """One of the controller's own files; empty if there is none."""

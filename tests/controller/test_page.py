@@ -80,16 +80,22 @@ def test_nothing_of_a_run_is_markup(tmp_path: Path, browser: Browser) -> None:
     (session / "log.txt").write_text(f"{EVIL}\n{line_of(metric)}\n")
     words = {"id": session.name, "name": EVIL, "words": ["demo", EVIL], "created": EVIL}
     (project.folder / "sessions.json").write_text(json.dumps([words]))
-    (project.path / f"{EVIL.replace('/', '')}.onnx").touch()
+    for suffix in (".onnx", ".mp4"):
+        (project.path / f"{EVIL.replace('/', '')}{suffix}").touch()
+    (project.path / "link.mp4").symlink_to("/etc/passwd")
+    (project.path / "link.onnx").symlink_to("/etc/passwd")
     with serving(tmp_path, str(project.path)) as server, visiting(browser, server) as visit:
         for name in TABS:
             visit.tab(name)
             panel = visit.page.locator(f"[data-tab={name}]")
-            if name != "Matches":
-                panel.get_by_text("onerror").first.wait_for()
+            panel.get_by_text("onerror").first.wait_for()
+            assert panel.get_by_text("link.").count() == 0
             if name == "Metrics":
                 visit.page.locator("canvas").first.hover()
                 visit.page.wait_for_timeout(1500)
+            if name == "Matches":
+                source = str(visit.page.locator("video").get_attribute("src"))
+                assert (server.ask(source), server.ask(source, server.cookie)) == (401, 200)
         assert visit.page.evaluate("window.hacked") is None
         assert visit.page.locator("img[src=x]").count() == 0
 

@@ -392,6 +392,44 @@ def test_explorers_act_within_the_action_space(name: str) -> None:
     assert len(np.unique(actions, axis=0)) > 4
 
 
+@pytest.mark.parametrize("is_rigid", [False, True])
+def test_seek_gets_to_things_in_a_game_that_it_does_not_know(is_rigid: bool) -> None:
+    random, archive = np.random.default_rng(0), CellArchive(20.0, [])
+    explorer = EXPLORERS["seek"](ActionSampler(TABLE), random)
+    goal, reached = np.array([6.0, 0.5, -5.0]), 0
+    for _ in range(30):
+        explorer.start(archive)
+        at, velocity = np.array([-6.0, 0.5, 4.0]), np.zeros(3)
+        for _ in range(150):
+            here = shot(tuple(at), velocity=tuple(velocity), near=(1.0,))
+            here.scene.is_rigid = is_rigid
+            here.state[1:4] = goal
+            action = explorer.act(here, (), archive)
+            push = 0.3 * np.array([-action[1], 0.0, action[0]])  # turned by a quarter
+            velocity = velocity + push if is_rigid else 8.0 * push
+            at = np.clip(at + velocity / 8.0, [-9.0, 0.5, -9.0], [9.0, 0.5, 9.0])
+            near = bool(np.linalg.norm(at - goal) < 1.0)
+            explorer.learn(shot(reward=float(near)))
+            if near:
+                reached += 1
+                break
+    assert reached >= 12
+
+
+def test_repeat_does_again_what_paid() -> None:
+    random, archive = np.random.default_rng(0), CellArchive(20.0, [])
+    explorer = EXPLORERS["repeat"](ActionSampler(TABLE), random)
+    paid = [[0.5, -0.5, 0.0], [0.5, -0.5, 1.0]]
+    archive.note_pay(Rollout(3, paid), random)
+    presses = []
+    for _ in range(12):
+        start = explorer.start(archive)
+        assert (start.seed, start.prefix) == (3, paid)
+        actions = np.array([explorer.act(shot(), (), archive) for _ in range(8)])
+        presses.append(actions[:, 2].sum())
+    assert np.mean(presses) >= 3.0
+
+
 def test_the_bandit_prefers_what_finds_more() -> None:
     bandit, random = Bandit(["good", "bad"]), np.random.default_rng(0)
     for _ in range(200):

@@ -175,7 +175,7 @@ def export_words(
 def _onnx_files(project: Project) -> list[Path]:
     found = [
         path
-        for path in project.path.rglob("*.onnx")
+        for path in project.inside(project.path.rglob("*.onnx"))
         if not SKIPPED & set(path.relative_to(project.path).parts)
     ]
     return sorted(found)[:MOST_FILES]

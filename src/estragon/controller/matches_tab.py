@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
@@ -91,14 +92,14 @@ class MatchesTab:
             if each.backend in TAG_BACKENDS
         ]
         await self._show_strength(runs)
-        films = sorted(project.path.glob("*.mp4"), reverse=True)[:6]
+        films = sorted(project.inside(project.path.glob("*.mp4")), reverse=True)[:6]
         if films != self._films:
             self._films = films
             self._film_box.clear()
             with self._film_box:
                 for film in films:
                     ui.label(film.name).classes("text-sm")
-                    ui.video(app.add_media_file(local_file=film), loop=True).classes("w-full")
+                    ui.video(_film_url(film), loop=True).classes("w-full")
 
     def key(self, name: str) -> None:
         """The space bar pauses."""
@@ -184,6 +185,13 @@ class MatchesTab:
             with problems_shown():
                 self._page.state.sessions(project).add("film", ["film", f"--run={of.id}"])
                 ui.notify("making the film; Train shows its log")
+
+
+@functools.cache
+def _film_url(path: Path) -> str:
+    """Where the page gets a film from; its name is not part of it."""
+    name = hashlib.sha256(str(path).encode()).hexdigest()[:32]
+    return app.add_media_file(local_file=path, url_path=f"/films/{name}.mp4")
 
 
 def _play(project: Project, seed: int) -> Path:

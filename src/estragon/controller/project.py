@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +93,11 @@ class Project:
 
     def confine(self, text: str) -> Path:
         """A path that was typed, absolute; a UserError if it leads out of the project."""
-        if "\0" in text or ".." in re.split(r"[/\\]", text):
-            raise UserError(f"{text!r}: '..' is not allowed in a path")
-        if text.startswith("~") or "://" in text:
-            raise UserError(f"{text!r}: expected a path inside the project")
-        found = (self.path / text).resolve()
-        if not found.is_relative_to(self.path):
-            raise UserError(f"{text!r} is outside the project {self.path}")
-        return found
+        return _confine(text, self.path)
+
+    def inside(self, found: Iterable[Path]) -> list[Path]:
+        """Of paths in the project, those that are no links to elsewhere."""
+        return [path for path in found if path.resolve().is_relative_to(self.path)]
 
     def read_settings(self, name: str) -> dict[str, Any]:
         """One of the controller's own files; empty if there is none."""
@@ -169,12 +167,7 @@ class Workspace:
         """A project's folder that was typed; a UserError if it is outside the root."""
         if not text.strip():
             raise UserError("name a folder")
-        if "\0" in text or ".." in re.split(r"[/\\]", text):
-            raise UserError(f"{text!r}: '..' is not allowed in a path")
-        found = (self.root / text.strip()).resolve()
-        if not found.is_relative_to(self.root):
-            raise UserError(f"{text!r} is outside {self.root}; start estragon ui with another root")
-        return found
+        return _confine(text.strip(), self.root)
 
     def token(self) -> str:
         """The secret of this user, made once, in a file that only they can read."""
@@ -192,6 +185,17 @@ class Workspace:
         with os.fdopen(handle, "w") as stream:
             stream.write(token := os.urandom(32).hex())
         return token
+
+
+def _confine(text: str, root: Path) -> Path:
+    if "\0" in text or ".." in re.split(r"[/\\]", text):
+        raise UserError(f"{text!r}: '..' is not allowed in a path")
+    if text.startswith("~") or "://" in text:
+        raise UserError(f"{text!r}: expected a path inside {root}")
+    found = (root / text).resolve()
+    if not found.is_relative_to(root):
+        raise UserError(f"{text!r} is outside {root}")
+    return found
 
 
 def checked_name(name: str) -> str:

@@ -31,7 +31,7 @@ START_SEC = 20.0
 """A process that has not begun after this has died."""
 TAIL_BYTES = 65536
 LONGEST_LINE = 2000
-MOST_SESSIONS = 500
+MOST_SESSIONS = 200
 NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 STOP_FILE_VERBS = ({"train", "sb3"}, {"train", "rllib"}, {"train", "spacetime"}, {"train", "scene"})
 """Commands that end when the project's stop file exists."""
@@ -61,6 +61,8 @@ class Sessions:
         self.project = project
         self.file = project.folder / "sessions.json"
         self._mine: dict[str, subprocess.Popen[bytes]] = {}
+        self._ended: dict[str, Status] = {}
+        """Those whose exit code was read: it does not change."""
         self._stopping: dict[str, float] = {}
         """By session, when its stop was asked for."""
 
@@ -100,6 +102,8 @@ class Sessions:
 
     def status(self, session: Session) -> Status:
         """What its process does, or how it ended."""
+        if session.id in self._ended:
+            return self._ended[session.id]
         folder = self.folder(session)
         own = self._mine.get(session.id)
         if own is not None and own.poll() is None:
@@ -110,10 +114,9 @@ class Sessions:
             code = int(read_json(folder / EXIT, dict[str, int])["code"])
         except (UserError, KeyError):
             return "running" if self._lives(folder) else "died"
-        stopped = (folder / "stopped").exists()
-        if code == 0:
-            return "stopped" if stopped else "finished"
-        return "stopped" if code == INTERRUPTED or stopped else "failed"
+        stopped = code == INTERRUPTED or (folder / "stopped").exists()
+        self._ended[session.id] = "stopped" if stopped else "failed" if code else "finished"
+        return self._ended[session.id]
 
     def running(self) -> list[Session]:
         """Those whose process lives."""

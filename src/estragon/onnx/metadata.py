@@ -14,20 +14,6 @@ from estragon import __version__
 from estragon.support.errors import UserError
 
 LARGEST_FILE = 2**31
-SHOWN = (
-    "algorithm",
-    "trainer",
-    "role",
-    "training_steps",
-    "observation_space",
-    "action_space",
-    "normalization",
-    "memory",
-    "quantization",
-    "distilled_from",
-    "versions",
-)
-"""The keys of every export, in the order in which they are shown."""
 Ports = dict[str, dict[str, Any]]
 """Observations by key, as games announce them: `space` is box or discrete, `size` a list."""
 Layout = Sequence[Mapping[str, Any]]

@@ -255,7 +255,8 @@ class Watcher:
         self._stopped = np.where(values == before, self._stopped + 1, 0)
         # What goes back within an episode, such as the time since a collision, is no clock.
         self._is_clock &= (values - before) * self._clock_steps >= 0.0
-        for index in np.flatnonzero((self._stopped == CLOCK_STEPS) & self._is_clock):
+        # Clocks that stop together are one bug; a script's own comes last.
+        for index in np.flatnonzero((self._stopped == CLOCK_STEPS) & self._is_clock)[-1:]:
             name = usual.variables[index]
             text = f"{name} stays {values[index]:g} in {CLOCK_STEPS} steps; it usually changes "
             text += f"by {usual.clocks[name]:g} in each"

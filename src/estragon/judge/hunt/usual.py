@@ -12,7 +12,7 @@ from estragon.judge.hunt.game import Snapshot
 STUCK_STEPS = 40
 STILL = 0.05
 """A value is still if it changes this little in STUCK_STEPS, compared with what is usual."""
-CLOCK_STEPS = 8
+CLOCK_STEPS = 5
 """A clock that does not change in so many steps stands still."""
 RANGE_STEPS = 600
 """What a variable does in fewer steps says nothing about its range."""

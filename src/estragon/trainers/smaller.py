@@ -28,6 +28,8 @@ from estragon.trainers.sb3.training import open_games
 from estragon.trainers.spaces import action_layout, check_outputs
 
 CALIBRATION_STEPS = 256
+HELD_OUT = 1_000_003
+"""Between the seeds of episodes to learn from and those to measure on."""
 FAR = 0.05
 """A continuous action that moved by more than this counts as changed; its range is 2."""
 ROUNDS, EPOCHS, BATCH = 10, 20, 256
@@ -79,14 +81,15 @@ def quantize_in_game(source: Path, settings: Sb3Settings, episodes: int) -> Smal
         model = OnnxModel(source, games.action_space)
         feeds: list[dict[str, np.ndarray]] = []
         model.policy.fed = feeds
-        before = _play(model, games, settings, episodes)
+        games.seed(settings.seed)
         while len(feeds) < CALIBRATION_STEPS:
             play_episodes(model, games, games.num_envs)  # type: ignore[arg-type]
+        write_whole(target, quantized(source.read_bytes(), feeds))
+        model.policy.fed = feeds = []
+        before = _play(model, games, settings, episodes)
         model.policy.fed = None
-        half = len(feeds) // 2
-        write_whole(target, quantized(source.read_bytes(), feeds[:half]))
         smaller = OnnxModel(target, games.action_space)
-        changed = changed_share(model.policy, smaller.policy, feeds[half:], games.action_space)
+        changed = changed_share(model.policy, smaller.policy, feeds, games.action_space)
         after = _play(smaller, games, settings, episodes)
     return Smaller(target, cost(source, target), changed, before, after)
 
@@ -106,7 +109,8 @@ def changed_share(
 
 
 def _play(model: Any, games: VecMonitor, settings: Sb3Settings, episodes: int) -> Episodes:
-    games.seed(settings.seed)
+    """Episodes that nothing was learned from or calibrated on."""
+    games.seed((settings.seed + HELD_OUT) % 2**31)
     return play_episodes(model, games, episodes)
 
 

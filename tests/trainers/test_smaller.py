@@ -67,6 +67,10 @@ def test_a_student_learns_what_its_teacher_does(monkeypatch: pytest.MonkeyPatch)
     with torch.no_grad():
         chosen = student.outputs(torch.from_numpy(seen)).argmax(dim=1).numpy()
     assert np.mean(chosen == said.argmax(axis=1)) > 0.9
+    row = torch.from_numpy(seen)
+    with torch.no_grad():
+        before = student.outputs(row)
+        assert torch.allclose(student.fold().outputs(row), before, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ from estragon.trainers.sb3.training import open_games
 from estragon.trainers.spaces import action_layout, check_outputs
 
 CALIBRATION_STEPS = 256
+HELD_OUT = 1_000_003
+"""Between the seeds of episodes to learn from and those to measure on."""
 FAR = 0.05
 """A continuous action that moved by more than this counts as changed; its range is 2."""
 ROUNDS, EPOCHS, BATCH = 10, 20, 256
@@ -79,14 +81,15 @@ def quantize_in_game(source: Path, settings: Sb3Settings, episodes: int) -> Smal
         model = OnnxModel(source, games.action_space)
         feeds: list[dict[str, np.ndarray]] = []
         model.policy.fed = feeds
-        before = _play(model, games, settings, episodes)
+        games.seed(settings.seed)
         while len(feeds) < CALIBRATION_STEPS:
             play_episodes(model, games, games.num_envs)  # type: ignore[arg-type]
+        write_whole(target, quantized(source.read_bytes(), feeds))
+        model.policy.fed = feeds = []
+        before = _play(model, games, settings, episodes)
         model.policy.fed = None
-        half = len(feeds) // 2
-        write_whole(target, quantized(source.read_bytes(), feeds[:half]))
         smaller = OnnxModel(target, games.action_space)
-        changed = changed_share(model.policy, smaller.policy, feeds[half:], games.action_space)
+        changed = changed_share(model.policy, smaller.policy, feeds, games.action_space)
         after = _play(smaller, games, settings, episodes)
     return Smaller(target, cost(source, target), changed, before, after)
 
@@ -106,12 +109,16 @@ def changed_share(
 
 
 def _play(model: Any, games: VecMonitor, settings: Sb3Settings, episodes: int) -> Episodes:
-    games.seed(settings.seed)
+    """Episodes that nothing was learned from or calibrated on."""
+    games.seed((settings.seed + HELD_OUT) % 2**31)
     return play_episodes(model, games, episodes)
 
 
 class Student(nn.Module):
-    """A multi-layer perceptron over all observations side by side, normalized in the graph."""
+    """A multi-layer perceptron over all observations side by side.
+
+    It learns from normalized ones; `fold` then makes that a part of the first layer.
+    """
 
     mean: torch.Tensor
     std: torch.Tensor
@@ -120,6 +127,7 @@ class Student(nn.Module):
         super().__init__()
         self.register_buffer("mean", torch.from_numpy(seen.mean(axis=0)))
         self.register_buffer("std", torch.from_numpy(seen.std(axis=0) + 1e-3))
+        self._is_folded = False
         parts: list[nn.Module] = []
         for width, following in pairwise([seen.shape[1], *layers]):
             parts += [nn.Linear(width, following), nn.ReLU()]
@@ -128,14 +136,22 @@ class Student(nn.Module):
     def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Observations, then the state, which is returned as it is."""
         *seen, state = inputs
-        row = torch.cat([each.flatten(1) for each in seen], dim=1)
-        return self.outputs(row), state
+        rows = [each.flatten(1) if each.dim() > 2 else each for each in seen]
+        return self.outputs(rows[0] if len(rows) == 1 else torch.cat(rows, dim=1)), state
 
     def outputs(self, row: torch.Tensor) -> torch.Tensor:
         """(batch, outputs) for (batch, numbers)."""
-        normal = ((row - self.mean) / self.std).clamp(-10.0, 10.0)
-        said: torch.Tensor = self.net(normal)
+        said: torch.Tensor = self.net(row if self._is_folded else (row - self.mean) / self.std)
         return said
+
+    @torch.no_grad()
+    def fold(self) -> "Student":
+        """Scale the weights of the first layer instead of the observations."""
+        first: Any = self.net[0]
+        first.weight /= self.std
+        first.bias -= first.weight @ self.mean
+        self._is_folded = True
+        return self
 
 
 @dataclasses.dataclass
@@ -172,7 +188,7 @@ def distill_in_game(
         }
         about.pop("quantization", None)
         inputs = [*(torch.zeros(2, *shape) for shape in shapes), torch.zeros(2)]
-        data = export_policy(student.eval(), inputs, [*names, STATE_IN], about=about)
+        data = export_policy(student.fold().eval(), inputs, [*names, STATE_IN], about=about)
         _check(data, student, shapes, games.action_space, random)
         write_whole(target, data)
         smaller = OnnxModel(target, games.action_space)

@@ -9,7 +9,7 @@ import sys
 import webbrowser
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -19,6 +19,7 @@ from estragon.support.options import check_span, optional
 
 if TYPE_CHECKING:
     from estragon.controller.forms import Form
+    from estragon.controller.page import Page, Tab
 
 PORT = 8790
 OF_A_RESUME = {"resume", "run_id", "resume_model_path", "restore", "inference", "eval", "episodes"}
@@ -63,21 +64,16 @@ class UiCommand:
             write_json(running, {"url": url})
             _write_private(workspace.folder / "open.html", opening_page(url, token))
             print(f"{url}   (token: {workspace.folder / 'token'}; Ctrl-C ends)", file=sys.stderr)
-            from estragon.controller.export_tab import ExportTab
-            from estragon.controller.home_tab import HomeTab
-            from estragon.controller.matches_tab import MatchesTab
-            from estragon.controller.metrics_tab import MetricsTab
             from estragon.controller.page import Tabs, serve
             from estragon.controller.state import State
-            from estragon.controller.train_tab import TrainTab
 
             can_shrink = importlib.util.find_spec("estragon.commands.distill") is not None
             tabs: Tabs = {
-                "Home": ("home", HomeTab),
-                "Train": ("play_circle", TrainTab),
-                "Metrics": ("show_chart", MetricsTab),
-                "Matches": ("sports_kabaddi", MatchesTab),
-                "Export": ("ios_share", partial(ExportTab, can_shrink=can_shrink)),
+                "Home": ("home", partial(_tab, "HomeTab")),
+                "Train": ("play_circle", partial(_tab, "TrainTab")),
+                "Metrics": ("show_chart", partial(_tab, "MetricsTab")),
+                "Matches": ("sports_kabaddi", partial(_tab, "MatchesTab")),
+                "Export": ("ios_share", partial(_tab, "ExportTab", can_shrink=can_shrink)),
             }
             on_start = partial(self._open, workspace.folder / "open.html")
             serve(State(workspace, make_forms), tabs, port, partial(Guard, token=token), on_start)
@@ -86,6 +82,14 @@ class UiCommand:
     def _open(self, page: Path) -> None:
         if self.browser:
             webbrowser.open(page.as_uri())
+
+
+def _tab(name: str, page: "Page", **options: Any) -> "Tab":
+    """Make a tab; its file is loaded when it is first shown, so that the page opens sooner."""
+    file = name.removesuffix("Tab").lower()
+    module = importlib.import_module(f"estragon.controller.{file}_tab")
+    made: Tab = getattr(module, name)(page, **options)
+    return made
 
 
 def _free_port(wanted: int | None) -> int:

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 import time
+from collections.abc import Coroutine
 from typing import Any
 
 from nicegui import ui
@@ -47,6 +48,8 @@ class MetricsTab:
         self._runs: list[Run] = []
         self._known: set[str] = set()
         """Runs that were seen before; one that begins is drawn, too."""
+        self._filling = False
+        """Whether the page itself changes a choice, not the user."""
         self._drawn: Any = None
 
     def build(self) -> None:
@@ -98,7 +101,9 @@ class MetricsTab:
         if titles != self._chosen.options:
             kept = [each for each in self._chosen.value if each in titles]
             new = [each for each in titles if self._chosen.options and each not in self._known]
+            self._filling = True
             self._chosen.set_options(titles, value=[*new, *kept] or [self._runs[0].id])
+            self._filling = False
             self._known = set(titles)
         await self._draw(project)
 
@@ -108,7 +113,11 @@ class MetricsTab:
     def _selected(self) -> list[Run]:
         return [each for each in self._runs if each.id in self._chosen.value][:MOST_RUNS]
 
-    async def _changed(self) -> None:
+    def _changed(self) -> Coroutine[Any, Any, None] | None:
+        return None if self._filling else self._remember()
+
+    async def _remember(self) -> None:
+        """What the user has chosen is kept, and drawn."""
         project = self._page.project
         if project is None:
             return
@@ -145,7 +154,9 @@ class MetricsTab:
             if value not in names:
                 value = next((each for each in PREFERRED if each in names), None)
                 value = value or (names[0] if names else None)
+            self._filling = True
             self._metric.set_options(names, value=value)
+            self._filling = False
         if self._metric.value is None:
             return
         lines = await asyncio.to_thread(

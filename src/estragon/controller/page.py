@@ -89,8 +89,10 @@ class Page:
         self._bar.on_value_change(lambda change: self.show(change.value))
         self._keyboard = ui.keyboard(on_key=self._on_key, ignore=["input", "textarea"])
         self._help = self._build_help()
+        self._unseen = ui.element().classes("hidden")
         self.show(shown)
         ui.timer(TICK_SEC, self._refresh)
+        ui.timer(TICK_SEC / 2, self._prefetch, once=True)
 
     def show(self, name: str) -> None:
         """Switch to a tab, building it the first time."""
@@ -125,6 +127,11 @@ class Page:
         self._dark.value = not self._dark.value
         with problems_shown():
             self.state.workspace.remember(dark=bool(self._dark.value))
+
+    def _prefetch(self) -> None:
+        """Load the library of the charts while nobody waits for it."""
+        with self._unseen:
+            ui.echart({})
 
     async def _refresh(self) -> None:
         if self._refreshing:

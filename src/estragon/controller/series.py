@@ -5,6 +5,7 @@ costs microseconds, because only the wanted column is decoded.
 """
 
 import math
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ class MetricsFile:
         self.path = path
         self._is_csv = path.suffix == ".csv"
         self._columns: dict[str, _Column] = {}
+        self._lock = threading.Lock()
 
     def names(self) -> list[str]:
         """The columns with numbers; `policies/left/reward_mean` is nested."""
@@ -74,7 +76,11 @@ class MetricsFile:
         return found
 
     def points(self, name: str) -> Points:
-        """All rows that have a finite number in a column."""
+        """All rows that have a finite number in a column; pages may ask at the same time."""
+        with self._lock:
+            return self._points(name)
+
+    def _points(self, name: str) -> Points:
         column = self._columns.setdefault(name, _Column())
         size = self._size()
         if size < column.offset:  # another run wrote over it

@@ -401,7 +401,8 @@ def test_seek_gets_to_things_in_a_game_that_it_does_not_know(is_rigid: bool) -> 
         explorer.start(archive)
         at, velocity = np.array([-6.0, 0.5, 4.0]), np.zeros(3)
         for _ in range(150):
-            here = shot(tuple(at), velocity=tuple(velocity), near=(1.0,))
+            x, y, z = velocity.tolist()
+            here = shot(tuple(at), velocity=(x, y, z), near=(1.0,))
             here.scene.is_rigid = is_rigid
             here.state[1:4] = goal
             action = explorer.act(here, (), archive)

@@ -364,14 +364,19 @@ def test_a_lock_is_a_flag_after_which_nothing_else_changes() -> None:
             shots.append(shot(variables=dict(flags)))
         return shots
 
-    usual = warmed_up([rollout(locked=False) for _ in range(10)])
-    watcher, found = Watcher(usual, UserOracles(), []), set()
-    for number in range(40):
-        watcher.begin(number)
-        for step, each in enumerate(rollout(locked=number % 4 == 3)):
-            found |= {x.signature for x in watcher.watch(each, np.zeros(3) if step else None)}
-        assert number > 12 or not found
-    assert found == {"lock: Main:modal=#"}
+    def found(*, varied: bool) -> set[str]:
+        usual = warmed_up([rollout(locked=False) for _ in range(10)])
+        watcher, told = Watcher(usual, UserOracles(), []), set()
+        for number in range(40):
+            watcher.begin(number)
+            for step, each in enumerate(rollout(locked=number % 4 == 3)):
+                action = random.uniform(-1.0, 1.0, 3) * varied if step else None
+                told |= {finding.signature for finding in watcher.watch(each, action)}
+            assert number > 12 or not told
+        return {each for each in told if each.startswith("lock")}
+
+    assert found(varied=False) == set(), "whoever does nothing changes nothing"
+    assert found(varied=True) == {"lock: Main:modal=#"}
 
 
 @pytest.mark.parametrize("name", EXPLORERS)

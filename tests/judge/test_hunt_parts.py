@@ -364,14 +364,19 @@ def test_a_lock_is_a_flag_after_which_nothing_else_changes() -> None:
             shots.append(shot(variables=dict(flags)))
         return shots
 
-    usual = warmed_up([rollout(locked=False) for _ in range(10)])
-    watcher, found = Watcher(usual, UserOracles(), []), set()
-    for number in range(40):
-        watcher.begin(number)
-        for step, each in enumerate(rollout(locked=number % 4 == 3)):
-            found |= {x.signature for x in watcher.watch(each, np.zeros(3) if step else None)}
-        assert number > 12 or not found
-    assert found == {"lock: Main:modal=#"}
+    def found(*, varied: bool) -> set[str]:
+        usual = warmed_up([rollout(locked=False) for _ in range(10)])
+        watcher, told = Watcher(usual, UserOracles(), []), set()
+        for number in range(40):
+            watcher.begin(number)
+            for step, each in enumerate(rollout(locked=number % 4 == 3)):
+                action = random.uniform(-1.0, 1.0, 3) * varied if step else None
+                told |= {finding.signature for finding in watcher.watch(each, action)}
+            assert number > 12 or not told
+        return {each for each in told if each.startswith("lock")}
+
+    assert found(varied=False) == set(), "whoever does nothing changes nothing"
+    assert found(varied=True) == {"lock: Main:modal=#"}
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -401,7 +406,8 @@ def test_seek_gets_to_things_in_a_game_that_it_does_not_know(is_rigid: bool) -> 
         explorer.start(archive)
         at, velocity = np.array([-6.0, 0.5, 4.0]), np.zeros(3)
         for _ in range(150):
-            here = shot(tuple(at), velocity=tuple(velocity), near=(1.0,))
+            x, y, z = velocity.tolist()
+            here = shot(tuple(at), velocity=(x, y, z), near=(1.0,))
             here.scene.is_rigid = is_rigid
             here.state[1:4] = goal
             action = explorer.act(here, (), archive)

@@ -118,7 +118,7 @@ class Watcher:
         self.flags = FlagWatch(self._usual)
         if seed is not None:
             self._remember()
-        self._length = 0
+        self._length, self._varied = 0, False
         self._values: np.ndarray | None = None
         self._stopped = np.zeros(len(self._usual.variables), int)
         self._loops = PaidLoops()
@@ -235,7 +235,10 @@ class Watcher:
         usual, found = self._usual, []
         if not usual.variables:
             return []
-        if lock := self.flags.add(shot):
+        if self._length % 10 == 0:
+            actions = np.array([action for _, action in self._recent])
+            self._varied = len(actions) == STUCK_STEPS and is_varied(actions)
+        if lock := self.flags.add(shot, varied=self._varied):
             text = f"after {lock} much of what usually changes never does, in {LOCK_STEPS} steps"
             found.append(Finding("lock", kind_of(lock), text))
         values = shot.read(usual.variables)

@@ -20,7 +20,7 @@ INFOS = 20
 """So many values of an info say whether it may be negative."""
 FEW = 6
 """A number that takes at most so many values tells cells apart."""
-LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 4, 8.0
+LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 5, 10.0
 """A lock: a flag that was never left after so many entries, and others that should have changed so
 often since, but never did. It shows after so many steps."""
 APPROACHES = 12
@@ -280,6 +280,7 @@ class Warmup:
             return
         values = np.concatenate(self._values)
         changes = np.concatenate([np.diff(each, axis=0) for each in self._values])
+        spans = np.max([np.ptp(each, axis=0) for each in self._values], axis=0)
         stops = np.mean([longest_stops(each) >= CLOCK_STEPS for each in self._values], axis=0)
         flags, places = [], {name: index for index, name in enumerate(usual.variables)}
         for name, index in places.items():
@@ -288,7 +289,8 @@ class Warmup:
             count = len(np.unique(column))
             if np.isnan(column).any():
                 continue
-            is_count = count > 1 and bool((np.diff(column) >= 0.0).all())
+            # What only changes between episodes may depend on those before.
+            is_count = count > 1 and (spans[index] == 0.0 or bool((np.diff(column) >= 0.0).all()))
             if kind in "bs" or (kind in "io" and count <= FEW and not is_count):
                 flags.append(name)
             elif step and (change * step >= 0.0).all() and stops[index] < 0.15:
@@ -361,21 +363,25 @@ class FlagWatch:
         self._all = np.zeros(count, int)
         self._length = 0
 
-    def add(self, shot: Snapshot) -> str:
-        """Take in a step; the flag and value that lock the game, if one does."""
+    def add(self, shot: Snapshot, *, varied: bool) -> str:
+        """Take in a step; the flag and value that lock the game, if one does.
+
+        Only steps of varied actions count: whoever always does the same may change nothing.
+        """
         values = np.nan_to_num(shot.read(self._usual.flags))
         before, self._values = self._values, values
         if before is None:
             return ""
         changed = values != before
-        self._length += 1
-        self._steps += 1
-        self._all += changed
+        self._length += varied
+        self._steps += varied
+        self._all += changed & varied
         self._changes += changed
         for index in np.flatnonzero(changed).tolist():
             self._fold(index, before[index], is_left=True)
             self._steps[index], self._changes[index], self._is_entered[index] = 0, 0, True
-        for index in np.flatnonzero(self._is_entered & (self._steps == LOCK_STEPS)).tolist():
+        ripe = self._is_entered & (self._steps == LOCK_STEPS) & varied
+        for index in np.flatnonzero(ripe).tolist():
             key = self._key(index, values[index])
             self.is_suspect |= len(self._frozen_by(key, 1, 1.0)) > 0
             frozen = self._frozen_by(key, LOCK_ENTRIES, LOCK_CHANGES)
@@ -385,7 +391,7 @@ class FlagWatch:
 
     def end(self) -> None:
         """The episode is over: remember it."""
-        if self._values is None or not self._length:
+        if self._values is None:
             return
         for index, value in enumerate(self._values):
             self._fold(index, value, is_left=False)
@@ -413,7 +419,7 @@ class FlagWatch:
         latch, every = self._usual.latches.get(key), self._usual.latches.get("")
         if latch is None or every is None or latch.left or latch.entries < entries:
             return np.zeros(0, int)
-        others = np.subtract(every.changes, latch.changes) / max(every.steps - latch.steps, 1)
+        others = np.array(every.changes) / max(every.steps - latch.steps, 1)
         lively, still = others * latch.steps >= changes, np.array(latch.changes) == 0
         frozen = np.flatnonzero(lively & still)
         is_lock = len(frozen) >= max(3, 0.4 * lively.sum())

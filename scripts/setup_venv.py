@@ -70,6 +70,11 @@ def set_up(root: Path, extras: str) -> None:
     venv = root / ".venv"
     if is_current(venv, stamp_of(root, extras)):
         return
+    if venv.is_symlink():
+        raise SetupError(
+            f"Setup failed: .venv is a link to {venv.resolve()}, which may be another folder's; "
+            "remove the link."
+        )
     venv.mkdir(exist_ok=True)
     with locked(venv / LOCK) as lock:
         stamp = stamp_of(root, extras)

@@ -210,6 +210,17 @@ def test_venv_that_was_moved_is_remade(script: Any, venv: Path) -> None:
     assert reason == "it was made for another folder or another Python"
 
 
+def test_what_a_link_leads_to_is_left_alone(script: Any, venv: Path) -> None:
+    (root := venv.parent / "clone").mkdir()
+    (root / "pyproject.toml").touch()
+    (root / "constraints.txt").touch()
+    (root / ".venv").symlink_to(venv)
+    before = sorted(path.name for path in venv.rglob("*"))
+    with pytest.raises(script.SetupError, match="is a link to"):
+        script.set_up(root, "")
+    assert sorted(path.name for path in venv.rglob("*")) == before
+
+
 def test_stamp_follows_everything_that_matters(script: Any, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     stamps = {script.stamp_of(project, "all"), script.stamp_of(project, "train")}

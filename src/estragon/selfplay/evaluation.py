@@ -368,9 +368,7 @@ def train_best_response(
     if start:
         rate = min(config.learning_rate, BEST_RESPONSE_RATE)
         entropy = min(config.entropy, config.final_entropy)
-        config = replace(
-            config, learning_rate=rate, final_learning_rate=rate / 10, entropy=entropy
-        )
+        config = replace(config, learning_rate=rate, final_learning_rate=rate / 10, entropy=entropy)
     trainer = embedded_trainer(against, config, steps, torch.device("cpu"), start=start)
     try:
         candidates = [trainer.freeze()[role]]

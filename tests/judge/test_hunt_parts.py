@@ -64,7 +64,7 @@ def shot(
         kinds=["Thing"] * len(near),
         is_solid=[True] * len(near),
         variables=list(known),
-        types="".join("if"[isinstance(value, float)] for value in known.values()),
+        types="".join(type(value).__name__[0] for value in known.values()),
     )
     return Snapshot(
         scene=scene,
@@ -354,13 +354,13 @@ def test_a_lock_is_a_flag_after_which_nothing_else_changes() -> None:
     random = np.random.default_rng(0)
 
     def rollout(*, locked: bool) -> list[Snapshot]:
-        flags = {"Main:page": 0, "Main:door": 0, "Main:item": 0, "Main:modal": 0}
+        flags = {"Main:page": 0, "Main:door": 0, "Main:item": 0, "Main:modal": False}
         shots = [shot(variables=dict(flags))]
         for step in range(100):
             if not (locked and step > 20):
                 name = ["Main:page", "Main:door", "Main:item"][random.integers(3)]
                 flags[name] = int(random.integers(3))
-            flags["Main:modal"] = int(locked and step >= 20)
+            flags["Main:modal"] = locked and step >= 20
             shots.append(shot(variables=dict(flags)))
         return shots
 

@@ -291,7 +291,7 @@ class Warmup:
                 continue
             # What only changes between episodes may depend on those before.
             is_count = count > 1 and (spans[index] == 0.0 or bool((np.diff(column) >= 0.0).all()))
-            if kind in "bs" or (kind in "io" and count <= FEW and not is_count):
+            if kind in "bs" or (kind in "io" and 1 < count <= FEW and not is_count):
                 flags.append(name)
             elif step and (change * step >= 0.0).all() and stops[index] < 0.15:
                 usual.clocks |= {name: step} if np.isclose(change, step).mean() > 0.9 else {}

@@ -8,7 +8,8 @@ import numpy as np
 from estragon.onnx.compare import OnnxRuntime
 from estragon.tag.bots import Bot
 from estragon.tag.layout import Layout
-from estragon.tag.matches import DEFAULT_BOTS, Player, play_matches
+from estragon.tag.matches import Player, play_matches
+from estragon.tag.policy_files import DEFAULT_BOTS
 from estragon.tag.rules import Role, Rules
 
 SEED = 2_000_000_011

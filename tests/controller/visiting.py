@@ -32,8 +32,9 @@ class Visit:
         self.page.get_by_role("tab", name="Home").wait_for()
 
     def tab(self, name: str) -> None:
-        """Show a tab."""
+        """Show a tab, and wait until it is shown."""
         self.page.get_by_role("tab", name=name).click()
+        self.page.locator(f"[data-tab={name}]").wait_for()
 
     def click(self, name: str) -> None:
         """Press a button, the first of that name."""

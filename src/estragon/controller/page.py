@@ -104,7 +104,7 @@ class Page:
             with panel:
                 self._tabs[name].build()
         self._bar.value = name
-        with self._panels:
+        with self._unseen:  # in the panels, it would make them begin anew
             ui.timer(0.0, self._refresh, once=True)
         if self.state.workspace.settings().get("tab") != name:
             with problems_shown():

@@ -66,7 +66,7 @@ func test_the_hider_wins_at_exactly_the_time_limit() -> void:
 
 
 func test_a_tag_in_the_last_tick_counts() -> void:
-	var game: TagMatch = staged(_seek, "empty", CORNER, [-8.0, 0.501, -7.9])
+	var game: TagMatch = staged(_seek, "empty", CORNER, [-8.0, 0.501, -7.95])
 	game.tick = 599
 	play(game, 1)
 	check_equal([game.end, game.winner], [TagMatch.End.TAGGED, 0], "end and winner")

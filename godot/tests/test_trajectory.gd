@@ -125,14 +125,14 @@ func test_the_game_logs_every_match_whole() -> void:
 
 
 func test_a_name_that_is_taken_gets_a_number() -> void:
-	var game: TagMatch = _match("empty", [0.0, 0.501, 0.0], [1.1, 0.501, 0.0])
+	var game: TagMatch = _match("empty", [0.0, 0.501, 0.0], [1.05, 0.501, 0.0])
 	var log: TagTrajectoryLog = TagTrajectoryLog.new(_folder.path_join("trajectories"), WHO)
 	check_equal(log.prepare(), "", "problem")
 	var names: Dictionary[String, bool] = {}
 	for _try: int in 3:
 		game.begin(0)
 		place(game.agents[0], [0.0, 0.501, 0.0], game.rules)
-		place(game.agents[1], [1.1, 0.501, 0.0], game.rules)
+		place(game.agents[1], [1.05, 0.501, 0.0], game.rules)
 		log.begin(0, game)
 		game.decide(act(), act())
 		log.record(0)

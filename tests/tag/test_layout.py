@@ -50,7 +50,7 @@ def test_the_default_offers_something_to_hide_behind_and_something_to_jump_on() 
     ("boxes", "complaint"),
     [
         ([box(9.5, 0, 3, 1, 3)], r"boxes\[0\].*sticks out"),
-        ([box(0, 0, 1, 1, 1), box(0, 5, 0.1, 1, 3)], r"boxes\[1\].*thinner"),
+        ([box(0, 0, 1, 1, 1), box(0, 5, 0.05, 1, 3)], r"boxes\[1\].*thinner"),
         ([box(0, 0, 2, 1.5, 2)], r"boxes\[0\].*where a jump from 0 m ends"),
         ([box(0, 0, 2, 1.1, 2), box(5, 5, 2, 2.6, 2)], r"boxes\[1\].*jump from 1.1 m"),
         ([box(0, 0, 20, 2.8, 1)], "cut the floor into 2 parts"),

@@ -130,10 +130,11 @@ def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
     former = _learn(setup, "ours, former recipe", FORMER, cap_sec)
     bots_only = _learn(setup, "ours, bots only", replace(CONFIG, past=0.0, sparring=1.0), cap_sec)
     threads = setup.sb3_threads
+    constant = replace(CONFIG, entropy=FORMER.entropy)  # SB3's coefficient does not fall
     with_ours = _learn_with_sb3(
         setup,
         "SB3 with ours",
-        lambda role: Sb3WithOurs(role, CONFIG, STEPS // 2, threads),
+        lambda role: Sb3WithOurs(role, constant, STEPS // 2, threads),
         cap_sec,
     )
     tuned = _learn_with_sb3(

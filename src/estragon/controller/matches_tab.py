@@ -13,9 +13,9 @@ from nicegui import app, ui
 
 from estragon.controller.arena_scene import ArenaScene
 from estragon.controller.metrics_tab import LINES
-from estragon.controller.page import Page, card, empty_state, problems_shown
 from estragon.controller.project import Project
 from estragon.controller.runs import TAG_BACKENDS, Run
+from estragon.controller.tab import Tab, card, problems_shown
 from estragon.show.charts.data import CrossPlay, read_cross_play
 from estragon.show.trajectory import Trajectory
 from estragon.show.trajectory_reader import read_trajectory
@@ -31,23 +31,17 @@ MOST_LISTED = 200
 SEEDS = 2**31
 
 
-class MatchesTab:
+class MatchesTab(Tab):
     """Watch tag."""
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    def build(self) -> None:
+        """Create its elements."""
         self._row = 0.0
         self._seed = 0
         self._busy = False
         self._listed: dict[str, str] = {}
         self._strength: tuple[Path, float] | None = None
         self._films: list[Path] = []
-
-    def build(self) -> None:
-        """Create its elements."""
-        if self._page.project is None:
-            empty_state("No project", "Create or open one in Home.")
-            return
         with ui.row().classes("w-full items-start"):
             with ui.column().classes("grow basis-96"), card("Match"):
                 self._arena = ArenaScene()
@@ -80,19 +74,17 @@ class MatchesTab:
 
     async def refresh(self) -> None:
         """Look for new matches, stages and films."""
-        if (project := self._page.project) is None or not hasattr(self, "_arena"):
-            return
-        listed = await asyncio.to_thread(_logged, project)
+        listed = await asyncio.to_thread(_logged, self.project)
         if listed != self._listed:
             self._listed = listed
             self._choice.set_options(listed, value=self._choice.value)
         runs = [
             each
-            for each in await asyncio.to_thread(self._page.state.runs, project)
+            for each in await asyncio.to_thread(self.state.runs, self.project)
             if each.backend in TAG_BACKENDS
         ]
         await self._show_strength(runs)
-        films = sorted(project.inside(project.path.glob("*.mp4")), reverse=True)[:6]
+        films = sorted(self.project.inside(self.project.path.glob("*.mp4")), reverse=True)[:6]
         if films != self._films:
             self._films = films
             self._film_box.clear()
@@ -103,29 +95,27 @@ class MatchesTab:
 
     def key(self, name: str) -> None:
         """The space bar pauses."""
-        if name == " " and hasattr(self, "_play"):
+        if name == " ":
             self._play.value = not self._play.value
 
     async def _new_match(self) -> None:
-        project = self._page.project
-        if project is None or self._busy:
+        if self._busy:
             return
         self._busy = True
         self._spinner.set_visibility(True)
         try:
             with problems_shown():
                 self._seed = (self._seed + 1) % SEEDS
-                path = await asyncio.to_thread(_play, project, self._seed)
+                path = await asyncio.to_thread(_play, self.project, self._seed)
                 self._load(await asyncio.to_thread(read_trajectory, path))
         finally:
             self._busy = False
             self._spinner.set_visibility(False)
 
     async def _replay(self) -> None:
-        project = self._page.project
-        if project is not None and self._choice.value in self._listed:
+        if self._choice.value in self._listed:
             with problems_shown():
-                path = project.confine(self._choice.value)
+                path = self.project.confine(self._choice.value)
                 self._load(await asyncio.to_thread(read_trajectory, path))
 
     def _load(self, match: Trajectory) -> None:
@@ -146,7 +136,7 @@ class MatchesTab:
 
     async def _step(self) -> None:
         match = self._arena.trajectory
-        if match is None or not self._play.value or not self._page.is_shown(self):
+        if match is None or not self._play.value or not self.page.is_shown(self):
             return
         last = len(match.ticks) - 1
         if self._row >= last:
@@ -181,10 +171,9 @@ class MatchesTab:
             return
 
     def _film(self, of: Run) -> None:
-        if (project := self._page.project) is not None:
-            with problems_shown():
-                self._page.state.sessions(project).add("film", ["film", f"--run={of.id}"])
-                ui.notify("making the film; Train shows its log")
+        with problems_shown():
+            self.sessions.add("film", ["film", f"--run={of.id}"])
+            ui.notify("making the film; Train shows its log")
 
 
 @functools.cache

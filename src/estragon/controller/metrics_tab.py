@@ -9,10 +9,9 @@ from typing import Any
 
 from nicegui import ui
 
-from estragon.controller.page import Page, empty_state, problems_shown
-from estragon.controller.project import Project
 from estragon.controller.runs import Run
 from estragon.controller.series import MetricsFile, Points, smooth, thin
+from estragon.controller.tab import Tab, empty_state, problems_shown
 
 SETTINGS = "metrics_settings.json"
 PREFERRED = ("episode_reward_mean", "seeker_win_rate", "reward_mean")
@@ -40,27 +39,20 @@ CSV_COLUMNS = {
 }
 
 
-class MetricsTab:
+class MetricsTab(Tab):
     """Charts of the runs."""
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    def build(self) -> None:
+        """Create its elements."""
         self._runs: list[Run] = []
         self._known: set[str] = set()
         """Runs that were seen before; one that begins is drawn, too."""
         self._filling = False
         """Whether the page itself changes a choice, not the user."""
         self._drawn: Any = None
-
-    def build(self) -> None:
-        """Create its elements."""
-        project = self._page.project
-        if project is None:
-            empty_state("No project", "Create or open one in Home.")
-            return
         settings: dict[str, Any] = {}
         with problems_shown():
-            settings = project.read_settings(SETTINGS)
+            settings = self.project.read_settings(SETTINGS)
         self._empty = ui.column().classes("w-full")
         with self._empty:
             empty_state("No runs yet", "Start one in Train; its curve grows here while it trains.")
@@ -89,9 +81,7 @@ class MetricsTab:
 
     async def refresh(self) -> None:
         """Draw again what has grown."""
-        if (project := self._page.project) is None or not hasattr(self, "_chosen"):
-            return
-        self._runs = await asyncio.to_thread(self._page.state.runs, project)
+        self._runs = await asyncio.to_thread(self.state.runs, self.project)
         self._runs = [each for each in self._runs if each.metrics.exists()]
         self._empty.set_visibility(not self._runs)
         self._content.set_visibility(bool(self._runs))
@@ -105,10 +95,7 @@ class MetricsTab:
             self._chosen.set_options(titles, value=[*new, *kept] or [self._runs[0].id])
             self._filling = False
             self._known = set(titles)
-        await self._draw(project)
-
-    def key(self, name: str) -> None:
-        """None of its own."""
+        await self._draw()
 
     def _selected(self) -> list[Run]:
         return [each for each in self._runs if each.id in self._chosen.value][:MOST_RUNS]
@@ -118,21 +105,14 @@ class MetricsTab:
 
     async def _remember(self) -> None:
         """What the user has chosen is kept, and drawn."""
-        project = self._page.project
-        if project is None:
-            return
+        chosen = {"metric": self._metric, "smoothing": self._smoothing, "log": self._log}
         with problems_shown():
-            project.write_settings(
-                SETTINGS,
-                {
-                    "metric": self._metric.value,
-                    "smoothing": self._smoothing.value,
-                    "log": self._log.value,
-                },
+            self.project.write_settings(
+                SETTINGS, {name: each.value for name, each in chosen.items()}
             )
-            await self._draw(project)
+            await self._draw()
 
-    async def _draw(self, project: Project) -> None:
+    async def _draw(self) -> None:
         runs = self._selected()
         if not runs:
             return
@@ -145,7 +125,7 @@ class MetricsTab:
         if state == self._drawn:
             return
         begun = time.monotonic()
-        files = [self._page.state.metrics(each) for each in runs]
+        files = [self.state.metrics(each) for each in runs]
         names = await asyncio.to_thread(
             lambda: list(dict.fromkeys(n for f in files for n in f.names()))
         )
@@ -197,7 +177,7 @@ class MetricsTab:
         table.writerow(["run", "steps", self._metric.value])
         with problems_shown():
             for each in self._selected():
-                file = self._page.state.metrics(each)
+                file = self.state.metrics(each)
                 points = await asyncio.to_thread(file.points, self._metric.value)
                 table.writerows(
                     (_plain_cell(each.title), x, y) for x, y in zip(*points, strict=True)

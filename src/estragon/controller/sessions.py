@@ -8,12 +8,14 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,8 +35,6 @@ TAIL_BYTES = 65536
 LONGEST_LINE = 2000
 MOST_SESSIONS = 200
 NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
-STOP_FILE_VERBS = ({"train", "sb3"}, {"train", "rllib"}, {"train", "spacetime"}, {"train", "scene"})
-"""Commands that end when the project's stop file exists."""
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -47,11 +47,18 @@ class Session(msgspec.Struct, frozen=True):
     created: str
     queued: bool = False
     """Whether it waits until no other of the project runs."""
+    config: dict[str, Any] = {}
+    """Written to `training_config.json` when it starts."""
 
     @property
     def command(self) -> str:
         """What a person would type."""
         return shlex.join(["estragon", *self.words])
+
+    @property
+    def heeds_stop_file(self) -> bool:
+        """Whether its command ends when the project's stop file exists."""
+        return self.words[:1] == ["train"] and self.words[:2] != ["train", "tag"]
 
 
 class Sessions:
@@ -80,25 +87,40 @@ class Sessions:
             return []
         return read_json(self.file, list[Session])[::-1]
 
-    def add(self, name: str, words: list[str], *, queued: bool = False) -> Session:
+    def add(
+        self,
+        name: str,
+        words: list[str],
+        *,
+        queued: bool = False,
+        config: dict[str, Any] | None = None,
+    ) -> Session:
         """Start a command, now or when the queue gets to it."""
         if not self.project.path.is_dir():
             raise UserError(f"the folder {self.project.path} is missing; restore it")
         folder = create_unique(
             self.project.folder / "sessions", (f"{each}_{slug(name)}" for each in timestamps())
         )
-        session = Session(folder.name, name, words, utc_now(), queued)
+        session = Session(folder.name, name, words, utc_now(), queued, config or {})
         try:
-            with locked(self.project.folder / "settings.lock", timeout_sec=LOCK_TIMEOUT_SEC):
-                kept = [*self.all()[::-1], session][-MOST_SESSIONS:]
-                write_json(self.file, msgspec.to_builtins(kept))
+            self._change(lambda kept: [*kept, session])
+            if not queued:
+                self._start(session)
         except UserError:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+            shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(UserError):
+                self.remove(session)
             raise
-        if not queued:
-            self._start(session)
         return session
+
+    def remove(self, session: Session) -> None:
+        """Take it from the list; its run stays."""
+        self._change(lambda kept: [each for each in kept if each.id != session.id])
+
+    def _change(self, change: Callable[[list[Session]], list[Session]]) -> None:
+        with locked(self.project.folder / "settings.lock", timeout_sec=LOCK_TIMEOUT_SEC):
+            kept = change(self.all()[::-1])[-MOST_SESSIONS:]
+            write_json(self.file, msgspec.to_builtins(kept))
 
     def status(self, session: Session) -> Status:
         """What its process does, or how it ended."""
@@ -157,18 +179,15 @@ class Sessions:
         (self.folder(session) / "stopped").touch()
         again = session.id in self._stopping
         self._stopping.setdefault(session.id, time.monotonic())
-        if again or set(session.words[:2]) not in STOP_FILE_VERBS:
-            self._signal(session, signal.SIGINT)
-        else:
+        heeding = [each for each in self.running() if each.heeds_stop_file]
+        if heeding == [session] and not again:
             Controller(self.project.folder).stop_file.touch()
-
-    def remove(self, session: Session) -> None:
-        """Take it from the list; its run stays."""
-        with locked(self.project.folder / "settings.lock", timeout_sec=LOCK_TIMEOUT_SEC):
-            kept = [each for each in self.all()[::-1] if each.id != session.id]
-            write_json(self.file, msgspec.to_builtins(kept))
+        else:  # the file would end the others, too
+            self._signal(session, signal.SIGINT)
 
     def _start(self, session: Session) -> None:
+        if session.config:
+            self.project.write_training_config(session.config)
         folder = self.folder(session)
         words = [sys.executable, "-m", "estragon.controller.detached", str(folder), *session.words]
         # New session: neither the controller's end nor a Ctrl-C in its terminal reaches it.
@@ -191,7 +210,7 @@ class Sessions:
         except FileExistsError:
             return
         except OSError as error:
-            self.remove(session)
+            (folder / LOCK).unlink(missing_ok=True)
             raise UserError(f"cannot start {session.name}: {error.strerror or error}") from error
 
     def _lives(self, folder: Path) -> bool:

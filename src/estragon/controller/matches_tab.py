@@ -1,7 +1,6 @@
 """Matches: the latest tag policies play in 3D, logged matches again, strength, and films."""
 
 import asyncio
-import contextlib
 import functools
 import hashlib
 import subprocess
@@ -21,7 +20,10 @@ from estragon.show.trajectory import Trajectory
 from estragon.show.trajectory_reader import read_trajectory
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.tag.policy_files import DEFAULT_BOTS, TRAINED
+from estragon.support.files import read_json
+from estragon.support.runs import latest_run
+from estragon.tag.policy_files import DEFAULT_BOTS, TRAINED, trained_steps
+from estragon.tag.rules import ROLES
 
 FRAME_SEC = 0.05
 MATCH_TIMEOUT_SEC = 300.0
@@ -106,8 +108,8 @@ class MatchesTab(Tab):
         try:
             with problems_shown():
                 self._seed = (self._seed + 1) % SEEDS
-                path = await asyncio.to_thread(_play, self.project, self._seed)
-                self._load(await asyncio.to_thread(read_trajectory, path))
+                path, players = await asyncio.to_thread(_play, self.project, self._seed)
+                self._load(await asyncio.to_thread(read_trajectory, path), players)
         finally:
             self._busy = False
             self._spinner.set_visibility(False)
@@ -116,14 +118,14 @@ class MatchesTab(Tab):
         if self._choice.value in self._listed:
             with problems_shown():
                 path = self.project.confine(self._choice.value)
-                self._load(await asyncio.to_thread(read_trajectory, path))
+                match = await asyncio.to_thread(read_trajectory, path)
+                self._load(match, match.start.players)
 
-    def _load(self, match: Trajectory) -> None:
+    def _load(self, match: Trajectory, players: dict[str, str]) -> None:
         self._row = 0.0
         self._slider.props(f"max={len(match.ticks) - 1}")
         self._slider.value = 0
-        players = match.start.players
-        who = " against ".join(players[role] for role in ("seeker", "hider") if role in players)
+        who = " against ".join(players[role] for role in ROLES if role in players)
         self._about.text = (
             f"{who or 'a logged match'} · {match.layout.name} · "
             f"{match.seconds[-1]:.1f} s, ended by {match.reason}"
@@ -183,16 +185,20 @@ def _film_url(path: Path) -> str:
     return app.add_media_file(local_file=path, url_path=f"/films/{name}.mp4")
 
 
-def _play(project: Project, seed: int) -> Path:
-    """Play one match of the latest policies, or of bots where there are none; returns its log."""
-    players = {
-        role: str(file) if (project.path / file).is_file() else DEFAULT_BOTS[role]
-        for role, file in TRAINED.items()
-    }
+def _play(project: Project, seed: int) -> tuple[Path, dict[str, str]]:
+    """Play one match of the latest policies, or of bots where there are none.
+
+    Returns its log and, by role, who played.
+    """
+    files = {role: project.path / file for role, file in TRAINED.items()}
+    files = {role: path for role, path in files.items() if path.is_file()}
+    words = [f"--{role}={files.get(role, bot)}" for role, bot in DEFAULT_BOTS.items()]
+    words += _rules_of_latest(project) if files else []
+    steps = {role: trained_steps(path)[role] for role, path in files.items()}
+    players = DEFAULT_BOTS | {role: f"{role} after {n:,} steps" for role, n in steps.items()}
     root = project.folder / "matches"
     folder = paths.trajectories_folder(root)
     before = set(folder.glob("*.jsonl"))
-    words = [f"--{role}={player}" for role, player in players.items()]
     words += ["--episodes=1", f"--seed={seed}", "--log-trajectories", f"--data-root={root}"]
     try:
         done = subprocess.run(
@@ -209,9 +215,18 @@ def _play(project: Project, seed: int) -> Path:
     if not new:
         raise UserError(f"the match could not be played: {done.stderr.strip()[-300:]}")
     for old in sorted(before)[:-KEPT_MATCHES]:
-        with contextlib.suppress(OSError):
-            old.unlink()
-    return new[-1]
+        old.unlink(missing_ok=True)
+    return new[-1], players
+
+
+def _rules_of_latest(project: Project) -> list[str]:
+    """The options of a match with the rules and the layout of the run that writes the policies."""
+    try:
+        about = read_json(latest_run(project.path) / "metadata.json", dict[str, Any])
+    except UserError:
+        return []
+    options = ("rules", "rules_file", "layout")
+    return [f"--{name.replace('_', '-')}={about[name]}" for name in options if about.get(name)]
 
 
 def _logged(project: Project) -> dict[str, str]:

@@ -5,12 +5,12 @@ import csv
 import io
 import time
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, NamedTuple
 
 from nicegui import ui
 
 from estragon.controller.runs import Run
-from estragon.controller.series import MetricsFile, Points, smooth, thin
+from estragon.controller.series import JSON_STEPS, MetricsFile, Points, smooth, thin
 from estragon.controller.tab import Tab, empty_state, problems_shown
 
 SETTINGS = "metrics_settings.json"
@@ -114,61 +114,38 @@ class MetricsTab(Tab):
 
     async def _draw(self) -> None:
         runs = self._selected()
-        if not runs:
-            return
-        state = (
-            [(each.id, each.metrics.stat().st_size) for each in runs if each.metrics.exists()],
-            self._metric.value,
-            self._smoothing.value,
-            self._log.value,
-        )
-        if state == self._drawn:
+        sizes = [(each.id, each.metrics.stat().st_size) for each in runs if each.metrics.exists()]
+        share, log = float(self._smoothing.value), bool(self._log.value)
+        state = (sizes, self._metric.value, share, log)
+        if not runs or state == self._drawn:
             return
         begun = time.monotonic()
         files = [self.state.metrics(each) for each in runs]
-        names = await asyncio.to_thread(
-            lambda: list(dict.fromkeys(n for f in files for n in f.names()))
-        )
-        if names != self._metric.options:
-            value = self._metric.value or self._wanted
-            if value not in names:
-                value = next((each for each in PREFERRED if each in names), None)
-                value = value or (names[0] if names else None)
+        wanted = self._metric.value or self._wanted
+        found = await asyncio.to_thread(_read, files, wanted, share)
+        if found.names != self._metric.options or found.metric != self._metric.value:
             self._filling = True
-            self._metric.set_options(names, value=value)
+            self._metric.set_options(found.names, value=found.metric)
             self._filling = False
-        if self._metric.value is None:
-            return
-        lines = await asyncio.to_thread(
-            _read, files, self._metric.value, float(self._smoothing.value)
-        )
-        lessons = await asyncio.to_thread(files[0].lessons) if len(files) == 1 else []
         self._chart.options.clear()
-        self._chart.options.update(_options())
-        self._chart.options["yAxis"]["type"] = "log" if self._log.value else "value"
-        self._chart.options["yAxis"]["name"] = self._metric.value
+        self._chart.options.update(_options(found.metric, log=log))
         self._chart.options["series"] = [
-            _series(each.title, points, lessons, log=bool(self._log.value))
-            for each, points in zip(runs, lines, strict=True)
+            _series(each.title, points, found.lessons, log=log)
+            for each, points in zip(runs, found.lines, strict=False)
         ]
         self._chart.update()
-        await self._fill_table(files[0])
-        self._drawn = (*state[:1], self._metric.value, *state[2:])
-        took = time.monotonic() - begun
-        drawn = sum(len(points.x) for points in lines)
-        self._took.text = f"{drawn:,} points drawn, read in {took:.2f} s"
-
-    async def _fill_table(self, file: MetricsFile) -> None:
-        rows = await asyncio.to_thread(file.last_rows, ROWS)
-        known = COLUMNS if rows and "timesteps_total" in rows[0] else CSV_COLUMNS
-        there = [name for name in known if rows and name in rows[0]]
+        known = COLUMNS if JSON_STEPS in next(iter(found.rows), {}) else CSV_COLUMNS
+        there = [name for name in known if found.rows and name in found.rows[0]]
         self._table.columns = [
             {"name": name, "label": known[name], "field": name, "align": "right"} for name in there
         ]
         self._table.rows = [
             {name: _cell(row.get(name)) for name in there} | {"id": number}
-            for number, row in enumerate(rows)
+            for number, row in enumerate(found.rows)
         ]
+        self._drawn = (sizes, found.metric, share, log)
+        drawn, took = sum(len(points.x) for points in found.lines), time.monotonic() - begun
+        self._took.text = f"{drawn:,} points drawn, read in {took:.2f} s"
 
     async def _download(self) -> None:
         """All rows of the chosen metric, as they are."""
@@ -185,8 +162,22 @@ class MetricsTab(Tab):
             ui.download.content(stream.getvalue(), f"{self._metric.value.replace('/', '_')}.csv")
 
 
-def _read(files: list[MetricsFile], name: str, share: float) -> list[Points]:
-    return [thin(smooth(file.points(name), share)) for file in files]
+class _Found(NamedTuple):
+    """What the files of the chosen runs say."""
+
+    names: list[str]
+    metric: str | None
+    lines: list[Points]
+    lessons: list[tuple[float, str]]
+    rows: list[dict[str, Any]]
+
+
+def _read(files: list[MetricsFile], wanted: str | None, share: float) -> _Found:
+    names = list(dict.fromkeys(name for file in files for name in file.names()))
+    metric = next((each for each in (wanted, *PREFERRED, *names) if each in names), None)
+    lines = [thin(smooth(file.points(metric), share)) for file in files] if metric else []
+    lessons = files[0].lessons() if len(files) == 1 else []
+    return _Found(names, metric, lines, lessons, files[0].last_rows(ROWS))
 
 
 def _series(
@@ -208,7 +199,7 @@ def _series(
     return series
 
 
-def _options() -> dict[str, Any]:
+def _options(metric: str | None = None, *, log: bool = False) -> dict[str, Any]:
     return {
         "animation": False,
         "textStyle": {"color": "#888"},
@@ -219,7 +210,8 @@ def _options() -> dict[str, Any]:
         "toolbox": {"feature": {"dataZoom": {}, "restore": {}, "saveAsImage": {"title": "PNG"}}},
         "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28,
                   "axisLine": {"onZero": False}, "splitLine": LINES},
-        "yAxis": {"type": "value", "name": "", "scale": True, "splitLine": LINES},
+        "yAxis": {"type": "log" if log else "value", "name": metric or "", "scale": True,
+                  "splitLine": LINES},
         "series": [],
     }  # fmt: skip
 

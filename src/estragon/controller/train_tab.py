@@ -8,7 +8,7 @@ from nicegui import ui
 
 from estragon.controller.forms import Field, Form
 from estragon.controller.runs import Run, run_of
-from estragon.controller.sessions import Session
+from estragon.controller.sessions import Session, Status
 from estragon.controller.tab import SessionLog, Tab, card, problems_shown
 from estragon.support.errors import UserError
 
@@ -23,7 +23,7 @@ class TrainTab(Tab):
     def build(self) -> None:
         """Create its elements."""
         self._inputs: dict[str, Any] = {}
-        self._listed: list[tuple[str, str]] | None = None
+        self._listed: list[tuple[str, Status]] | None = None
         forms = self.state.forms
         chosen = self.state.workspace.settings().get("form")
         with ui.row().classes("w-full items-start"):
@@ -174,7 +174,7 @@ class TrainTab(Tab):
         self._log_title.text = session.command
         self._listed = None  # the one that is followed is marked
 
-    def _list_sessions(self, sessions: list[tuple[Session, str]], runs: list[Run]) -> None:
+    def _list_sessions(self, sessions: list[tuple[Session, Status]], runs: list[Run]) -> None:
         self._list.clear()
         with self._list:
             if not sessions:
@@ -184,7 +184,7 @@ class TrainTab(Tab):
                 with ui.row().classes("w-full items-center no-wrap gap-2"):
                     self._build_session(session, status, run)
 
-    def _build_session(self, session: Session, status: str, run: Run | None) -> None:
+    def _build_session(self, session: Session, status: Status, run: Run | None) -> None:
         shown = session == self._log.session
         ui.badge(status, color=COLORS.get(status, "negative")).props(f"data-status={status}")
         with ui.column().classes("gap-0 grow min-w-0"):

@@ -5,6 +5,7 @@ a controller that was killed finds them again. One session of a queue runs at a 
 """
 
 import contextlib
+import dataclasses
 import os
 import re
 import shlex
@@ -27,8 +28,8 @@ from estragon.support.runs import create_unique, timestamps
 from estragon.trainers.controller import Controller, slug, utc_now
 
 Status = Literal["queued", "running", "finished", "stopped", "failed", "died"]
-STOP_FILE_SEC, SIGNAL_SEC = 20.0, 40.0
-"""How long a stop file, then a signal, may take before the next, harder way."""
+PATIENCE_SEC = 20.0
+"""How long a stop file, then an interrupt, may take before the next, harder way."""
 START_SEC = 20.0
 """A process that has not begun after this has died."""
 TAIL_BYTES = 65536
@@ -61,6 +62,16 @@ class Session(msgspec.Struct, frozen=True):
         return self.words[:1] == ["train"] and self.words[:2] != ["train", "tag"]
 
 
+@dataclasses.dataclass
+class _Stop:
+    """How a session is asked to end."""
+
+    number: int | None = None
+    """The signal that was sent; None: the stop file."""
+    due: float = dataclasses.field(default_factory=lambda: time.monotonic() + PATIENCE_SEC)
+    """When to use the next, harder way."""
+
+
 class Sessions:
     """The sessions of one project."""
 
@@ -70,8 +81,7 @@ class Sessions:
         self._mine: dict[str, subprocess.Popen[bytes]] = {}
         self._ended: dict[str, Status] = {}
         """Those whose exit code was read: it does not change."""
-        self._stopping: dict[str, float] = {}
-        """By session, when its stop was asked for."""
+        self._stopping: dict[str, _Stop] = {}
 
     def folder(self, session: Session) -> Path:
         """Its log, lock and exit code."""
@@ -159,15 +169,15 @@ class Sessions:
             if status == "queued" and not busy:
                 self._start(session)
                 busy = True
-        for name, asked in list(self._stopping.items()):
+        for name, stop in list(self._stopping.items()):
             stopping, status = states.get(name, (None, "died"))
             if stopping is None or status != "running":
                 del self._stopping[name]
                 Controller(self.project.folder).clear_stop()
-            elif time.monotonic() - asked > SIGNAL_SEC:
-                self._signal(stopping, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
-            elif time.monotonic() - asked > STOP_FILE_SEC:
-                self._signal(stopping, signal.SIGINT)
+            elif stop.due <= time.monotonic():
+                self._stop_harder(stopping, stop)
+            elif stop.number is None:
+                Controller(self.project.folder).stop_file.touch()  # a run that starts removes it
 
     def stop(self, session: Session) -> None:
         """Ask it to end, so that it saves what it has; harder if it does not. See `tick`."""
@@ -177,13 +187,23 @@ class Sessions:
         if status != "running":
             return
         (self.folder(session) / "stopped").touch()
-        again = session.id in self._stopping
-        self._stopping.setdefault(session.id, time.monotonic())
-        heeding = [each for each in self.running() if each.heeds_stop_file]
-        if heeding == [session] and not again:
+        if stop := self._stopping.get(session.id):
+            self._stop_harder(session, stop)
+            return
+        stop = self._stopping[session.id] = _Stop()
+        if [each for each in self.running() if each.heeds_stop_file] != [session]:
+            self._stop_harder(session, stop)  # the file would end the others, too
+        else:
             Controller(self.project.folder).stop_file.touch()
-        else:  # the file would end the others, too
-            self._signal(session, signal.SIGINT)
+
+    def _stop_harder(self, session: Session, stop: "_Stop") -> None:
+        """An interrupt, then force; each once, since a second interrupt does not save."""
+        if stop.number is None:
+            stop.number = signal.SIGINT
+        elif stop.due <= time.monotonic():
+            stop.number = signal.SIGKILL if os.name == "posix" else signal.SIGTERM
+        stop.due = time.monotonic() + PATIENCE_SEC
+        self._signal(session, stop.number)
 
     def _start(self, session: Session) -> None:
         if session.config:

@@ -33,7 +33,6 @@ class Run:
     """sb3, rllib, tag, live, or demo."""
     status: str
     """running, finished, stopped, interrupted, failed, or died."""
-    started: str
     metrics: Path
     folder: Path
     about: dict[str, Any]
@@ -94,7 +93,7 @@ def list_runs(project: Project, sessions: Sessions) -> list[Run]:
     logs = project.path / LOGS / "runs"
     found += [_from_tag(path.parent, living) for path in logs.glob("*/*/metadata.json")]
     found += [
-        Run(each.id, each.name, "demo", sessions.status(each), each.created, sessions.log(each),
+        Run(each.id, each.name, "demo", sessions.status(each), sessions.log(each),
             sessions.folder(each), {})
         for each in everything if each.words[:1] == ["demo"]
     ]  # fmt: skip
@@ -131,7 +130,6 @@ def _from_record(project: Project, path: Path, living: dict[int | None, Session]
         name=str(about.get("name", path.stem)),
         backend=str(about.get("backend", "")),
         status=status,
-        started=str(about.get("started", "")),
         metrics=path.with_suffix(".metrics.jsonl"),
         folder=folder,
         about=about,
@@ -155,7 +153,6 @@ def _from_tag(folder: Path, living: dict[int | None, Session]) -> Run | None:
         name=approach,
         backend="live" if approach.endswith("live") else "tag",
         status=status,
-        started=str(about.get("started", "")),
         metrics=folder / "metrics.csv",
         folder=folder,
         about=about,

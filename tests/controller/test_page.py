@@ -1,5 +1,6 @@
 """The page in a real Chromium, served by the real program."""
 
+import contextlib
 import json
 import os
 import signal
@@ -83,6 +84,19 @@ def test_the_last_of_several_quick_clicks_counts(server: Server, browser: Browse
             for _ in range(2):  # and it stays
                 visit.page.wait_for_function(SHOWN, arg=[names[-1]])
                 visit.page.wait_for_timeout(300)
+
+
+def test_the_token_can_be_pasted(server: Server, browser: Browser) -> None:
+    context = browser.new_context()
+    with contextlib.closing(context):
+        page = context.new_page()
+        page.goto(server.url)
+        for token in ("wrong", server.token):
+            page.locator("input[name=token]").fill(token)
+            page.get_by_role("button", name="Open").click()
+            page.get_by_text("not the token" if token == "wrong" else "Projects").wait_for()
+        (cookie,) = context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
 
 
 def test_a_film_is_played(server: Server, browser: Browser) -> None:

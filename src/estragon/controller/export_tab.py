@@ -1,13 +1,14 @@
 """Export: any run or checkpoint as a verified ONNX file for games, quantized or distilled."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from nicegui import ui
 
 from estragon.controller.project import Project
 from estragon.controller.runs import TAG_BACKENDS, Run
-from estragon.controller.tab import SessionLog, Tab, card, problems_shown
+from estragon.controller.tab import SessionLog, Tab, button, card, problems_shown
 from estragon.support.errors import UserError
 
 SETTINGS = "export_config.json"
@@ -42,8 +43,8 @@ class ExportTab(Tab):
                 for each in (self._run, self._model, self._output, self._opset, self._student):
                     each.classes("w-full").props("dense")
                 with ui.row():
-                    ui.button("Export", on_click=self._export).props("unelevated")
-                    ui.button("Distill", on_click=self._distill).props("flat")
+                    button("Export", self._export, "unelevated")
+                    button("Distill", self._distill, "flat")
                 self._status = ui.label()
                 self._log = SessionLog(self.sessions, "h-40")
             with ui.column().classes("grow basis-80"), card("ONNX files of this project"):
@@ -101,7 +102,8 @@ class ExportTab(Tab):
             self._start("distill", ["distill", *teachers, student, f"--out={output}"])
 
     def _start(self, name: str, words: list[str]) -> None:
-        self._log.follow(self.sessions.add(name, words))
+        with problems_shown():
+            self._log.follow(self.sessions.add(name, words))
 
     def _list_files(self, files: list[Path]) -> None:
         self._list.clear()
@@ -112,14 +114,9 @@ class ExportTab(Tab):
                 name = self._relative(path)
                 with ui.row().classes("w-full items-center no-wrap"):
                     ui.label(f"{name} · {path.stat().st_size / 1e3:,.0f} kB").classes("grow")
-                    load = ui.button("Download", on_click=lambda p=path: ui.download.file(p))
-                    load.props("flat dense")
-                    compare = ui.button("Compare", on_click=lambda n=name: self._compare(n))
-                    compare.props("flat dense").tooltip("the same inputs in Godot and onnxruntime")
-
-    def _compare(self, name: str) -> None:
-        with problems_shown():
-            self._start("compare", ["onnx", "compare", name])
+                    button("Download", partial(ui.download.file, path))
+                    compare = partial(self._start, "compare", ["onnx", "compare", name])
+                    button("Compare", compare).tooltip("the same inputs in Godot and onnxruntime")
 
     def _relative(self, path: Path) -> str:
         return path.relative_to(self.project.path).as_posix()

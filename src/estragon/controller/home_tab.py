@@ -1,11 +1,9 @@
 """Home: projects, the check of this machine, and the probe of a game."""
 
 import asyncio
-import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +11,14 @@ from nicegui import ui
 
 from estragon.controller.project import EXAMPLES, Project, checked_name
 from estragon.controller.sessions import Session
-from estragon.controller.tab import Tab, card, problems_shown
+from estragon.controller.state import ask_python
+from estragon.controller.tab import Tab, button, card, problems_shown
 from estragon.godot.doctor import examine
 from estragon.support.errors import UserError
 from estragon.support.files import read_json
 from estragon.trainers.controller import slug
 
 PROBE_FILE = "probe.json"
-CHECK_TIMEOUT_SEC = 120.0
 CHECK = "from estragon.trainers.packages import check; check()"
 GOOD, BAD, WARNING = ("check_circle", "positive"), ("error", "negative"), ("warning", "warning")
 
@@ -41,9 +39,7 @@ class HomeTab(Tab):
                 with card("Probe: is the game ready to be learned?"):
                     self._build_probe()
                 with card("This machine"):
-                    ui.button("Check Python and Godot (p)", on_click=self._check).props(
-                        "unelevated"
-                    )
+                    button("Check Python and Godot (p)", self._check, "unelevated")
                     self._checks = ui.column().classes("w-full gap-1")
 
     async def refresh(self) -> None:
@@ -86,10 +82,9 @@ class HomeTab(Tab):
                     if problem:
                         ui.label(problem).classes("text-negative text-sm").props("role=alert")
                 if not current and not problem:
-                    use = ui.button("Use", on_click=lambda each=project: self._use(lambda: each))
-                    use.props("flat dense")
-                forget = ui.button("Forget", on_click=lambda each=project: self._forget(each))
-                forget.props("flat dense color=grey")
+                    button("Use", lambda each=project: self._use(lambda: each))
+                forget = partial(self._forget, project)
+                button("Forget", forget, "flat dense color=grey")
 
     def _build_new(self) -> None:
         workspace = self.state.workspace
@@ -103,16 +98,15 @@ class HomeTab(Tab):
                 path = workspace.confine(folder.value or slug(checked_name(name.value or "")))
                 return Project.create(path, name.value, example.value)
 
-            ui.button("Create", on_click=lambda: self._use(create)).props("unelevated")
+            button("Create", lambda: self._use(create), "unelevated")
         with card("Open the folder of your game"):
             opened = ui.input("Folder", placeholder=f"in {workspace.root}").classes("w-full")
             opened.props("stack-label")
-            ui.button(
-                "Open",
-                on_click=lambda: self._use(
-                    lambda: Project.open(workspace.confine(opened.value or ""))
-                ),
-            ).props("unelevated")
+
+            def find() -> Project:
+                return Project.open(workspace.confine(opened.value or ""))
+
+            button("Open", lambda: self._use(find), "unelevated")
 
     def _use(self, find: Callable[[], Project]) -> None:
         with problems_shown():
@@ -130,8 +124,7 @@ class HomeTab(Tab):
         scene = ui.input("Scene (optional)", placeholder="the game's main scene")
         scene.classes("w-full").props("stack-label")
         with ui.row().classes("items-center"):
-            probe = ui.button("Probe", on_click=lambda: self._probe(scene.value or ""))
-            probe.props("unelevated")
+            button("Probe", lambda: self._probe(scene.value or ""), "unelevated")
             self._spinner = ui.spinner()
             self._spinner.set_visibility(False)
         self._findings = ui.column().classes("w-full gap-2")
@@ -183,31 +176,18 @@ class HomeTab(Tab):
         self._checks.clear()
         with self._checks:
             ui.spinner()
-        packages = await asyncio.to_thread(_packages)
+        packages = await asyncio.to_thread(ask_python, CHECK) or {"check of the packages": False}
         findings = await asyncio.to_thread(lambda: list(examine()))
         self._checking = False
         self._checks.clear()
         with self._checks:
             for name, there in packages.items():
-                _finding(*(GOOD if there else BAD), name.replace("_", " "))
+                if isinstance(there, bool):
+                    _finding(*(GOOD if there else BAD), name.replace("_", " "))
             for each in findings:
                 _finding(*(GOOD if each.good else BAD if each.needed else WARNING), each.text)
             free = _free_gb(self.state.workspace.folder)
             _finding("storage", "primary", f"{free:.0f} GB free")
-
-
-def _packages() -> dict[str, bool]:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CHECK],
-        capture_output=True,
-        timeout=CHECK_TIMEOUT_SEC,
-        check=False,
-    )
-    try:
-        found = json.loads(done.stdout)
-    except ValueError:
-        return {"the check of the packages failed": False}
-    return {name: value for name, value in found.items() if isinstance(value, bool)}
 
 
 def _finding(icon: str, color: str, text: str) -> None:

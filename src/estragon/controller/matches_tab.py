@@ -11,10 +11,9 @@ from typing import Any
 from nicegui import app, ui
 
 from estragon.controller.arena_scene import ArenaScene
-from estragon.controller.metrics_tab import LINES
 from estragon.controller.project import Project
 from estragon.controller.runs import TAG_BACKENDS, Run
-from estragon.controller.tab import Tab, card, problems_shown
+from estragon.controller.tab import LINES, Tab, button, card, chart, problems_shown
 from estragon.show.charts.data import CrossPlay, read_cross_play
 from estragon.show.trajectory import Trajectory
 from estragon.show.trajectory_reader import read_trajectory
@@ -56,9 +55,7 @@ class MatchesTab(Tab):
                         {0.25: "¼ ×", 0.5: "½ ×", 1.0: "1 ×", 2.0: "2 ×"}, value=1.0
                     )
                     self._again = ui.switch("next match at the end", value=False)
-                    ui.button("Play the latest policies", on_click=self._new_match).props(
-                        "unelevated"
-                    )
+                    button("Play the latest policies", self._new_match, "unelevated")
                     self._spinner = ui.spinner()
                     self._spinner.set_visibility(False)
                 self._choice = ui.select({}, label="Logged matches", on_change=self._replay)
@@ -167,9 +164,7 @@ class MatchesTab(Tab):
                     ui.label(each.title).classes("text-sm")
                     ui.echart(_matrix(found)).classes("w-full h-64")
                     ui.echart(_elo(found)).classes("w-full h-48")
-                    ui.button("Make a film", on_click=functools.partial(self._film, each)).props(
-                        "flat dense"
-                    )
+                    button("Make a film", functools.partial(self._film, each))
             return
 
     def _film(self, of: Run) -> None:
@@ -244,32 +239,24 @@ def _matrix(found: CrossPlay) -> dict[str, Any]:
         for seeker, row in enumerate(found.seeker_win_rate)
         for hider, rate in enumerate(row)
     ]
-    return {
-        "animation": False,
-        "textStyle": {"color": "#888"},
-        "tooltip": {"renderMode": "richText"},
-        "grid": {"left": 70, "right": 10, "top": 10, "bottom": 60},
-        "xAxis": {"type": "category", "data": names, "name": "hider", "nameLocation": "middle",
-                  "nameGap": 25},
-        "yAxis": {"type": "category", "data": names, "name": "seeker", "nameLocation": "middle",
-                  "nameGap": 45},
-        "visualMap": {"min": 0, "max": 1, "show": False,
-                      "inRange": {"color": ["#2e86ab", "#e8e8e8", "#d1495b"]}},
-        "series": [{"type": "heatmap", "data": cells, "label": {"show": True, "fontSize": 9}}],
-    }  # fmt: skip
+    axis = {"type": "category", "data": names, "nameLocation": "middle"}
+    return chart(
+        tooltip={"renderMode": "richText"},
+        grid={"left": 70, "right": 10, "top": 10, "bottom": 60},
+        xAxis=axis | {"name": "hider", "nameGap": 25},
+        yAxis=axis | {"name": "seeker", "nameGap": 45},
+        visualMap={"min": 0, "max": 1, "show": False,
+                   "inRange": {"color": ["#2e86ab", "#e8e8e8", "#d1495b"]}},
+        series=[{"type": "heatmap", "data": cells, "label": {"show": True, "fontSize": 9}}],
+    )  # fmt: skip
 
 
 def _elo(found: CrossPlay) -> dict[str, Any]:
-    names = [stage.name for stage in found.stages]
     lines = {"seeker": found.elo.seeker, "hider": found.elo.hider}
-    return {
-        "animation": False,
-        "color": ["#d1495b", "#2e86ab"],
-        "textStyle": {"color": "#888"},
-        "legend": {"top": 0, "textStyle": {"color": "#888"}},
-        "tooltip": {"trigger": "axis", "renderMode": "richText"},
-        "grid": {"left": 50, "right": 10, "top": 30, "bottom": 30},
-        "xAxis": {"type": "category", "data": names},
-        "yAxis": {"type": "value", "name": "Elo", "scale": True, "splitLine": LINES},
-        "series": [{"name": role, "type": "line", "data": data} for role, data in lines.items()],
-    }
+    return chart(
+        color=["#d1495b", "#2e86ab"],
+        grid={"left": 50, "right": 10, "top": 30, "bottom": 30},
+        xAxis={"type": "category", "data": [stage.name for stage in found.stages]},
+        yAxis={"type": "value", "name": "Elo", "scale": True, "splitLine": LINES},
+        series=[{"name": role, "type": "line", "data": data} for role, data in lines.items()],
+    )

@@ -11,12 +11,11 @@ from nicegui import ui
 
 from estragon.controller.runs import Run
 from estragon.controller.series import JSON_STEPS, MetricsFile, Points, smooth, thin
-from estragon.controller.tab import Tab, empty_state, problems_shown
+from estragon.controller.tab import LINES, Tab, button, chart, empty_state, problems_shown
 
 SETTINGS = "metrics_settings.json"
 PREFERRED = ("episode_reward_mean", "seeker_win_rate", "reward_mean")
 ROWS = 20
-LINES = {"lineStyle": {"color": "rgba(128, 128, 128, 0.25)"}}
 MOST_RUNS = 8
 COLUMNS = {
     "training_iteration": "iteration",
@@ -70,7 +69,7 @@ class MetricsTab(Tab):
                 self._smoothing.classes("w-40")
                 self._log = ui.switch("log scale", value=bool(settings.get("log", False)))
                 ui.space()
-                ui.button("CSV", icon="download", on_click=self._download).props("flat dense")
+                button("CSV", self._download).props("icon=download")
             self._chart = ui.echart(_options()).classes("w-full h-96")
             self._took = ui.label().classes("text-xs opacity-70").props("data-took")
             self._table = ui.table(columns=[], rows=[]).classes("w-full").props("dense flat")
@@ -200,20 +199,15 @@ def _series(
 
 
 def _options(metric: str | None = None, *, log: bool = False) -> dict[str, Any]:
-    return {
-        "animation": False,
-        "textStyle": {"color": "#888"},
-        "grid": {"left": 60, "right": 24, "top": 40, "bottom": 48},
-        # Drawn on the canvas: what a run calls itself is never markup.
-        "tooltip": {"trigger": "axis", "renderMode": "richText"},
-        "legend": {"type": "scroll", "top": 0, "right": 140, "textStyle": {"color": "#888"}},
-        "toolbox": {"feature": {"dataZoom": {}, "restore": {}, "saveAsImage": {"title": "PNG"}}},
-        "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28,
-                  "axisLine": {"onZero": False}, "splitLine": LINES},
-        "yAxis": {"type": "log" if log else "value", "name": metric or "", "scale": True,
-                  "splitLine": LINES},
-        "series": [],
-    }  # fmt: skip
+    return chart(
+        grid={"left": 60, "right": 24, "top": 40, "bottom": 48},
+        toolbox={"feature": {"dataZoom": {}, "restore": {}, "saveAsImage": {"title": "PNG"}}},
+        xAxis={"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28,
+               "axisLine": {"onZero": False}, "splitLine": LINES},
+        yAxis={"type": "log" if log else "value", "name": metric or "", "scale": True,
+               "splitLine": LINES},
+        series=[],
+    )  # fmt: skip
 
 
 def _label(name: str) -> str:

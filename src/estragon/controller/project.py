@@ -1,6 +1,5 @@
 """Projects: a Godot game's folder with its `.rlcontroller/`, and the list of those in use."""
 
-import copy
 import dataclasses
 import os
 import re
@@ -14,27 +13,11 @@ import msgspec
 
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.support.files import locked, read_json, write_json, write_whole
+from estragon.support.files import locked, read_json, write_json
 from estragon.trainers.controller import FOLDER, utc_now
+from estragon.trainers.rllib.settings import write_config_file
 
 EXAMPLES = {"marble": "Marble (3D)", "orchard": "Orchard (2D)"}
-RLLIB_HEAD = """\
-# Settings of `estragon train rllib`. The controller sets what its form has when it starts a run.
-# All other keys are yours (docs/rllib.md): several policies, their networks, what else RLlib has.
-"""
-RLLIB_PLACES = {
-    "rllib_algorithm": "algorithm",
-    "rllib_stop_timesteps_total": "stop.timesteps_total",
-    "rllib_stop_time_seconds": "stop.time_total_s",
-    "env_path": "env_config.env_path",
-    "rllib_env_action_repeat": "env_config.action_repeat",
-    "rllib_env_speedup": "env_config.speedup",
-    "rllib_show_window": "env_config.show_window",
-    "rllib_fcnet_hiddens": "model.fcnet_hiddens",
-}
-"""Keys of `training_config.json` → where they are in the YAML file; others lose their prefix."""
-AT_THE_TOP = ("algorithm", "stop", "checkpoint_frequency")
-NOT_IN_YAML = ("rllib_stop_mode", "rllib_resume_from", "rllib_stop_file_path")
 LONGEST_NAME = 80
 LOCK_TIMEOUT_SEC = 5.0
 
@@ -134,7 +117,7 @@ class Project:
         """Write what a form sets, for the trainers: as JSON, and for RLlib as YAML, too."""
         self.write_settings("training_config.json", config)
         if config.get("mode") == "multi_agent":
-            write_rllib_file(self.folder / "rllib_config.yaml", config)
+            write_config_file(self.folder / "rllib_config.yaml", config)
 
 
 class Workspace:
@@ -208,36 +191,6 @@ class Workspace:
                 stream.write(text)
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def write_rllib_file(path: Path, config: dict[str, Any]) -> None:
-    """Set what the form has in a file for `estragon train rllib`; all other keys stay."""
-    import yaml
-
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    changed = copy.deepcopy(found) if isinstance(found, dict) else {}
-    for key, value in config.items():
-        if key in NOT_IN_YAML or not (key.startswith("rllib_") or key in RLLIB_PLACES):
-            continue
-        place = RLLIB_PLACES.get(key, key.removeprefix("rllib_")).split(".")
-        if "config" in changed and place[0] not in AT_THE_TOP:
-            place = ["config", *place]
-        table = changed
-        for part in place[:-1]:
-            if not isinstance(table.get(part), dict):
-                table[part] = {}
-            table = table[part]
-        if value is None:
-            table.pop(place[-1], None)
-        else:
-            table[place[-1]] = value
-    changed = {key: value for key, value in changed.items() if value != {}}
-    if changed != found:
-        text = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True)
-        write_whole(path, (RLLIB_HEAD + text).encode())
 
 
 def _confine(text: str, root: Path) -> Path:

@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import functools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from estragon.controller.page import Page
 
 MOST_LINES = 400
+LINES = {"lineStyle": {"color": "rgba(128, 128, 128, 0.25)"}}
+"""Of a grid."""
 
 
 class Tab:
@@ -82,6 +84,11 @@ def problems_shown() -> Iterator[None]:
             ui.notify(str(error), type="negative", multi_line=True, close_button="OK", timeout=0)
 
 
+def button(text: str, action: Callable[..., Any], look: str = "flat dense") -> ui.button:
+    """A button; `look` is Quasar's."""
+    return ui.button(text, on_click=action).props(look)
+
+
 def empty_state(text: str, what_next: str) -> None:
     """What to say where there is nothing yet."""
     with ui.column().classes("w-full items-center py-10 gap-1 opacity-80"):
@@ -94,3 +101,16 @@ def card(title: str) -> ui.card:
     with ui.card().classes("w-full gap-2") as made:
         ui.label(title).classes("text-base font-medium")
     return made
+
+
+def chart(**options: Any) -> dict[str, Any]:
+    """Options of a chart in light and dark."""
+    grey = {"color": "#888"}
+    return {
+        "animation": False,
+        "textStyle": grey,
+        "legend": {"type": "scroll", "top": 0, "right": 140, "textStyle": grey},
+        # Drawn on the canvas: what a run calls itself is never markup.
+        "tooltip": {"trigger": "axis", "renderMode": "richText"},
+        **options,
+    }

@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+from functools import partial
 from typing import Any
 
 from nicegui import ui
@@ -9,7 +10,7 @@ from nicegui import ui
 from estragon.controller.forms import Field, Form
 from estragon.controller.runs import Run, run_of
 from estragon.controller.sessions import Session, Status
-from estragon.controller.tab import SessionLog, Tab, card, problems_shown
+from estragon.controller.tab import SessionLog, Tab, button, card, problems_shown
 from estragon.support.errors import UserError
 
 DEMO = ["demo", "--iterations=20"]
@@ -94,12 +95,9 @@ class TrainTab(Tab):
                 copy = ui.button(icon="content_copy", on_click=self._copy)
                 copy.props("flat round dense aria-label='copy the command'")
             with ui.row():
-                for name, look, action in (
-                    ("Start", "unelevated", lambda: self._start_form(queued=False)),
-                    ("Add to queue", "flat", lambda: self._start_form(queued=True)),
-                    ("Demo (d)", "flat", lambda: self._start("demo", DEMO)),
-                ):
-                    ui.button(name, on_click=action).props(look)
+                button("Start", partial(self._start_form, queued=False), "unelevated")
+                button("Add to queue", partial(self._start_form, queued=True), "flat")
+                button("Demo (d)", partial(self._start, "demo", DEMO), "flat")
         if form.key == "sb3":
             self._inputs["algo"].on_value_change(self._show_hyperparameters)
             ui.timer(0.0, self._show_hyperparameters, once=True)
@@ -193,13 +191,11 @@ class TrainTab(Tab):
             if status == "died":
                 text = "its process was killed; resume it" if run else "its process was killed"
                 ui.label(text).classes("text-xs text-negative")
-        ui.button("Log", on_click=lambda: self._follow(session)).props("flat dense")
+        button("Log", partial(self._follow, session))
         if status in ("running", "queued"):
-            stop = ui.button("Stop", on_click=lambda: self._stop(session))
-            stop.props("flat dense color=negative")
+            button("Stop", partial(self._stop, session), "flat dense color=negative")
         elif run is not None:
-            resume = ui.button("Resume", on_click=lambda: self._resume(session, run))
-            resume.props("flat dense")
+            button("Resume", partial(self._resume, session, run))
 
     def _stop(self, session: Session) -> None:
         with problems_shown():

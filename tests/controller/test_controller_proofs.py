@@ -115,6 +115,50 @@ def test_from_an_example_to_a_match(
     assert grew > 0.5
 
 
+def test_smaller_policies_from_the_page(
+    tmp_path: Path, browser: Browser, record_result: Recorder
+) -> None:
+    project = Project.create(tmp_path / "game", "Small", "orchard")
+    sessions = Sessions(project)
+    for words in (
+        ["train", "sb3", "--env_path=.", "--n_steps=64", "--timesteps=20000"],
+        ["train", "tag", "--steps=20000", "--arenas=512", "--horizon=16", "--no-film",
+         "--probe-steps=0"],
+    ):  # fmt: skip
+        session = sessions.add(words[1], words)
+        while sessions.status(session) == "running":
+            time.sleep(0.5)
+        assert sessions.status(session) == "finished", sessions.log(session).read_text()
+    said = []
+    with serving(tmp_path, str(project.path)) as server, visiting(browser, server) as visit:
+        page = visit.page
+        page.set_default_timeout(300_000)
+        visit.tab("Export")
+        page.get_by_text("quantize to int8, too").click()
+        for backend, button, files in (
+            ("tag", "Distill", ("seeker_*-32x32.onnx", "hider_*-32x32.onnx")),
+            ("tag", "Export", ("seeker.onnx", "hider.int8.onnx")),
+            ("sb3", "Export", ("experiment_1.onnx", "experiment_1.int8.onnx")),
+            ("sb3", "Distill", ("experiment_1-32x32.onnx",)),
+        ):
+            page.get_by_label("Run", exact=True).click()
+            page.get_by_role("option", name=f"· {backend}").click()
+            visit.click(button)
+            visit.sees(f"{button.lower()}: running")
+            visit.sees(f"{button.lower()}: finished")
+            for file in files:
+                (found,) = (project.path / "policies").glob(file)
+                visit.sees(found.name)
+            said.append(sessions.log(sessions.all()[0]).read_text().splitlines()[-1])
+        shoot(visit, "export")
+    record_result(
+        "Controller: smaller policies, in Chromium",
+        "pressed Export with int8 and Distill for a run of tag and one of SB3; the last lines: "
+        + "; ".join(line.partition(": ")[2] for line in said),
+        held=True,
+    )
+
+
 def test_how_long_it_takes_to_open(
     tmp_path: Path, browser: Browser, record_result: Recorder
 ) -> None:

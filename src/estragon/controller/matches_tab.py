@@ -39,8 +39,6 @@ class MatchesTab(Tab):
         """Create its elements."""
         self._row = 0.0
         self._seed = 0
-        self._busy = False
-        self._listed: dict[str, str] = {}
         self._strength: tuple[Path, float] | None = None
         self._films: list[Path] = []
         with ui.row().classes("w-full items-start"):
@@ -74,15 +72,10 @@ class MatchesTab(Tab):
     async def refresh(self) -> None:
         """Look for new matches, stages and films."""
         listed = await asyncio.to_thread(_logged, self.project)
-        if listed != self._listed:
-            self._listed = listed
+        if listed != self._choice.options:
             self._choice.set_options(listed, value=self._choice.value)
-        runs = [
-            each
-            for each in await asyncio.to_thread(self.state.runs, self.project)
-            if each.backend in TAG_BACKENDS
-        ]
-        await self._show_strength(runs)
+        runs = await asyncio.to_thread(self.state.runs, self.project)
+        await self._show_strength([each for each in runs if each.backend in TAG_BACKENDS])
         films = sorted(self.project.inside(self.project.path.glob("*.mp4")), reverse=True)[:6]
         if films != self._films:
             self._films = films
@@ -98,21 +91,22 @@ class MatchesTab(Tab):
             self._play.value = not self._play.value
 
     async def _new_match(self) -> None:
-        if self._busy:
+        if self._spinner.visible:
             return
-        self._busy = True
         self._spinner.set_visibility(True)
+        self._seed += 1
+        played = False
         try:
             with problems_shown():
-                self._seed = (self._seed + 1) % SEEDS
-                path, players = await asyncio.to_thread(_play, self.project, self._seed)
+                path, players = await asyncio.to_thread(_play, self.project, self._seed % SEEDS)
                 self._load(await asyncio.to_thread(read_trajectory, path), players)
+                played = True
         finally:
-            self._busy = False
             self._spinner.set_visibility(False)
+            self._again.value = self._again.value and played  # a problem is told once
 
     async def _replay(self) -> None:
-        if self._choice.value in self._listed:
+        if self._choice.value is not None:
             with problems_shown():
                 path = self.project.confine(self._choice.value)
                 match = await asyncio.to_thread(read_trajectory, path)
@@ -139,7 +133,7 @@ class MatchesTab(Tab):
             return
         last = len(match.ticks) - 1
         if self._row >= last:
-            if self._again.value and not self._busy:
+            if self._again.value:
                 await self._new_match()
             return
         rows_per_sec = match.start.ticks_per_second / match.start.decision_ticks

@@ -121,7 +121,7 @@ def test_smaller_policies_from_the_page(
     project = Project.create(tmp_path / "game", "Small", "orchard")
     sessions = Sessions(project)
     for words in (
-        ["train", "sb3", "--env_path=.", "--n_steps=64", "--timesteps=20000"],
+        ["train", "sb3", "--env_path=.", "--n_steps=64", "--timesteps=5000"],
         ["train", "tag", "--steps=20000", "--arenas=512", "--horizon=16", "--no-film",
          "--probe-steps=0"],
     ):  # fmt: skip
@@ -135,14 +135,15 @@ def test_smaller_policies_from_the_page(
         page.set_default_timeout(300_000)
         visit.tab("Export")
         page.get_by_text("quantize to int8, too").click()
-        for backend, button, files in (
-            ("tag", "Distill", ("seeker_*-32x32.onnx", "hider_*-32x32.onnx")),
-            ("tag", "Export", ("seeker.onnx", "hider.int8.onnx")),
-            ("sb3", "Export", ("experiment_1.onnx", "experiment_1.int8.onnx")),
-            ("sb3", "Distill", ("experiment_1-32x32.onnx",)),
+        for backend, model, button, files in (
+            ("sb3", "model.zip", "Export", ("experiment_1.onnx", "experiment_1.int8.onnx")),
+            ("sb3", "model.zip", "Distill", ("experiment_1-32x32.onnx",)),
+            ("tag", "ppo-league/", "Export", ("seeker.onnx", "hider.int8.onnx")),
+            ("tag", "hider_00000.npz", "Distill", ("hider_00000-32x32.onnx",)),
         ):
-            page.get_by_label("Run", exact=True).click()
-            page.get_by_role("option", name=f"· {backend}").click()
+            for label, option in (("Run", f"· {backend}"), ("Model or checkpoint", model)):
+                page.get_by_label(label, exact=True).click()
+                page.get_by_role("option").filter(has_text=option).first.click()
             visit.click(button)
             visit.sees(f"{button.lower()}: running")
             visit.sees(f"{button.lower()}: finished")

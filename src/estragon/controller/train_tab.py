@@ -145,8 +145,11 @@ class TrainTab(Tab):
             self._command.classes("text-negative")
 
     def _copy(self) -> None:
-        ui.clipboard.write(self._command.text)
-        ui.notify("copied; run it in the project's folder")
+        with problems_shown():
+            if config := self._chosen.config(self._values()):
+                self.project.write_training_config(config)  # which the command reads
+            ui.clipboard.write(self._command.text)
+            ui.notify("copied; run it in the project's folder")
 
     def _start_form(self, *, queued: bool) -> None:
         with problems_shown():

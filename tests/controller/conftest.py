@@ -14,7 +14,9 @@ def browser() -> Iterator[Browser]:
     """A real Chromium, installed if there is none."""
     program = str(find_chromium())
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=program, args=FLAGS)
+        launched = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="package")

@@ -15,7 +15,6 @@ from estragon.support import paths
 from estragon.support.errors import UserError
 from estragon.support.files import locked, read_json, write_json
 from estragon.trainers.controller import FOLDER, utc_now
-from estragon.trainers.rllib.settings import write_config_file
 
 EXAMPLES = {"marble": "Marble (3D)", "orchard": "Orchard (2D)"}
 LONGEST_NAME = 80
@@ -117,6 +116,8 @@ class Project:
         """Write what a form sets, for the trainers: as JSON, and for RLlib as YAML, too."""
         self.write_settings("training_config.json", config)
         if config.get("mode") == "multi_agent":
+            from estragon.trainers.rllib.settings import write_config_file  # the page opens sooner
+
             write_config_file(self.folder / "rllib_config.yaml", config)
 
 

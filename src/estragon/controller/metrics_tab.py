@@ -122,6 +122,8 @@ class MetricsTab(Tab):
         files = [self.state.metrics(each) for each in runs]
         wanted = self._metric.value or self._wanted
         found = await asyncio.to_thread(_read, files, wanted, share)
+        if wanted != (self._metric.value or self._wanted):
+            return  # the user has chosen another one meanwhile, which draws itself
         if found.names != self._metric.options or found.metric != self._metric.value:
             self._filling = True
             self._metric.set_options(found.names, value=found.metric)

@@ -87,13 +87,14 @@ def test_a_stop_file_ends_no_other_run(project: Project, monkeypatch: pytest.Mon
     assert not (project.folder / "STOP").exists()
     assert sessions.running() == [second]
     # Alone, it is asked by the file, and interrupted when that does not help.
-    monkeypatch.setattr("estragon.controller.sessions.PATIENCE_SEC", 0.5)
+    monkeypatch.setattr("estragon.controller.sessions.PATIENCE_SEC", 600.0)
     sessions.stop(second)
     assert (project.folder / "STOP").exists()
     (project.folder / "STOP").unlink()  # as a run does that starts
     sessions.tick()
     assert (project.folder / "STOP").exists()
     assert sessions.running() == [second]
+    sessions._stopping[second.id].due = 0.0
     wait_for(sessions, second, "stopped")
     sessions.tick()
     assert not (project.folder / "STOP").exists()

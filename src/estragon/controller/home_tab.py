@@ -4,7 +4,6 @@ import asyncio
 import shutil
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from nicegui import ui
@@ -48,7 +47,7 @@ class HomeTab(Tab):
             return
         runs = await asyncio.to_thread(self.state.runs, self.project)
         going = sum(each.status == "running" for each in runs)
-        free = _free_gb(self.project.path)
+        free = shutil.disk_usage(self.project.path).free / 1e9
         self._facts.text = f"{len(runs)} runs, {going} running · {free:.0f} GB free on its disk"
         if self._probing is not None:
             status = self.sessions.status(self._probing)
@@ -186,8 +185,6 @@ class HomeTab(Tab):
                     _finding(*(GOOD if there else BAD), name.replace("_", " "))
             for each in findings:
                 _finding(*(GOOD if each.good else BAD if each.needed else WARNING), each.text)
-            free = _free_gb(self.state.workspace.folder)
-            _finding("storage", "primary", f"{free:.0f} GB free")
 
 
 def _finding(icon: str, color: str, text: str) -> None:
@@ -198,7 +195,3 @@ def _finding(icon: str, color: str, text: str) -> None:
 
 def _short(value: Any, form: str) -> str | None:
     return format(value, form) if isinstance(value, int | float) else None
-
-
-def _free_gb(path: Path) -> float:
-    return shutil.disk_usage(path).free / 1e9

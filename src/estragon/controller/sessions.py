@@ -7,7 +7,6 @@ a controller that was killed finds them again. One session of a queue runs at a 
 import contextlib
 import dataclasses
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -22,6 +21,7 @@ import msgspec
 
 from estragon.controller.detached import EXIT, LOCK, PID
 from estragon.controller.project import LOCK_TIMEOUT_SEC, Project
+from estragon.godot.process import NOT_TEXT
 from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import locked, read_json, write_json
 from estragon.support.runs import create_unique, timestamps
@@ -35,7 +35,6 @@ START_SEC = 20.0
 TAIL_BYTES = 65536
 LONGEST_LINE = 2000
 MOST_SESSIONS = 200
-NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Session(msgspec.Struct, frozen=True):

@@ -113,7 +113,10 @@ def test_a_process_that_died_is_told_apart(project: Project) -> None:
 
 
 def test_a_run_whose_process_died_is_told_apart(project: Project) -> None:
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    code = "import time; print(1, flush=True); time.sleep(60)"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()  # before it begins, it has no name
     about = {
         "name": "old",
         "status": "running",
@@ -128,7 +131,7 @@ def test_a_run_whose_process_died_is_told_apart(project: Project) -> None:
     sessions = Sessions(project)
     assert [run.status for run in list_runs(project, sessions)] == ["running"]
     child.kill()
-    child.wait()
+    child.communicate()
     assert [run.status for run in list_runs(project, sessions)] == ["died"]
     assert json.loads(path.read_text()) == about
 

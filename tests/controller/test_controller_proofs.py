@@ -115,51 +115,6 @@ def test_from_an_example_to_a_match(
     assert grew > 0.5
 
 
-def test_smaller_policies_from_the_page(
-    tmp_path: Path, browser: Browser, record_result: Recorder
-) -> None:
-    project = Project.create(tmp_path / "game", "Small", "orchard")
-    sessions = Sessions(project)
-    for words in (
-        ["train", "sb3", "--env_path=.", "--n_steps=64", "--timesteps=5000"],
-        ["train", "tag", "--steps=20000", "--arenas=512", "--horizon=16", "--no-film",
-         "--probe-steps=0"],
-    ):  # fmt: skip
-        session = sessions.add(words[1], words)
-        while sessions.status(session) == "running":
-            time.sleep(0.5)
-        assert sessions.status(session) == "finished", sessions.log(session).read_text()
-    said = []
-    with serving(tmp_path, str(project.path)) as server, visiting(browser, server) as visit:
-        page = visit.page
-        page.set_default_timeout(300_000)
-        visit.tab("Export")
-        page.get_by_text("quantize to int8, too").click()
-        for backend, model, button, files in (
-            ("sb3", "model.zip", "Export", ("experiment_1.onnx", "experiment_1.int8.onnx")),
-            ("sb3", "model.zip", "Distill", ("experiment_1-32x32.onnx",)),
-            ("tag", "ppo-league/", "Export", ("seeker.onnx", "hider.int8.onnx")),
-            ("tag", "hider_00000.npz", "Distill", ("hider_00000-32x32.onnx",)),
-        ):
-            for label, option in (("Run", f"· {backend}"), ("Model or checkpoint", model)):
-                page.get_by_label(label, exact=True).click()
-                page.get_by_role("option").filter(has_text=option).first.click()
-            visit.click(button)
-            visit.sees(f"{button.lower()}: running")
-            visit.sees(f"{button.lower()}: finished")
-            for file in files:
-                (found,) = (project.path / "policies").glob(file)
-                visit.sees(found.name)
-            said.append(sessions.log(sessions.all()[0]).read_text().splitlines()[-1])
-        shoot(visit, "export")
-    record_result(
-        "Controller: smaller policies, in Chromium",
-        "pressed Export with int8 and Distill for a run of tag and one of SB3; the last lines: "
-        + "; ".join(line.partition(": ")[2] for line in said),
-        held=True,
-    )
-
-
 def test_how_long_it_takes_to_open(
     tmp_path: Path, browser: Browser, record_result: Recorder
 ) -> None:

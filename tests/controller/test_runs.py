@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import tyro
 
+from estragon.commands.distill import DistillCommand
+from estragon.commands.export_sb3 import ExportSb3Command
 from estragon.commands.train_sb3 import TrainSb3Command
 from estragon.commands.train_scene import TrainSceneCommand
 from estragon.commands.train_spacetime import TrainSpacetimeCommand
@@ -78,6 +80,10 @@ def test_an_export_is_a_command(project: Project) -> None:
     words = export_words(run, run.folder / "model.zip", project, "policies", 15)
     assert words[:3] == ["export", "sb3", "logs/x_1/model.zip"]
     assert words[3:] == ["--output=policies/x_1.onnx", "--opset=15"]
+    assert tyro.cli(ExportSb3Command, args=[*words[2:], "--quantize=int8"]).quantize == "int8"
+    teachers = [str(path) for path in run.teachers(run.folder / "model.zip")]
+    distill = tyro.cli(DistillCommand, args=[*teachers, "--student=32x32", "--out=policies"])
+    assert distill.teacher == (run.folder / "model.zip",)
 
 
 def test_a_record_that_leads_elsewhere_is_kept_inside(project: Project) -> None:

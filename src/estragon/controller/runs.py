@@ -50,9 +50,10 @@ class Run:
         if self.backend in TAG_BACKENDS:
             return [self.folder, *sorted(self.folder.glob("checkpoints/*.npz"), reverse=True)]
         pattern = "checkpoint_*" if self.backend == "rllib" else "*.zip"
-        found = {*self.folder.glob(pattern), *self.folder.glob(f"checkpoints/{pattern}")}
-        found |= {path for path in self.saved if path.exists()}
-        found = {path for path in found if path.is_dir() == (self.backend == "rllib")}
+        inner = [*self.folder.glob(pattern), *self.folder.glob(f"checkpoints/{pattern}")]
+        found = [path for path in dict.fromkeys([*inner, *self.saved]) if path.exists()]
+        found = [path for path in found if path.is_dir() == (self.backend == "rllib")]
+        # Of files of the same moment, the final model comes first.
         return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
     def teachers(self, model: Path) -> list[Path]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from estragon.controller.project import Workspace
 from estragon.support import paths
 
 START_SEC = 60.0
@@ -43,6 +44,11 @@ class Server:
     @property
     def cookie(self) -> dict[str, str]:
         return {"Cookie": f"estragon_token={self.token}"}
+
+    @property
+    def workspace(self) -> Workspace:
+        """What it remembers."""
+        return Workspace(self.root, self.home)
 
     def ask(
         self, path: str = "/", headers: dict[str, str] | None = None, method: str = "GET"

@@ -1,6 +1,7 @@
 """Forms: what is typed becomes a command that the command line understands, and nothing else."""
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from estragon.commands.ui import make_forms
 from estragon.controller.forms import Field, Form
 from estragon.controller.project import Project, Workspace
 from estragon.support.errors import UserError
+from estragon.trainers.rllib.settings import read_config_file
 
 FORMS = make_forms()
 OUTSIDE = ("../x", "a/../../x", "/etc/passwd", "~/x", "..\\x", "x/\0y")
@@ -88,6 +90,35 @@ def test_what_is_out_of_range_is_named(name: str, value: Any, project: Project) 
 def test_a_value_is_never_an_option(project: Project) -> None:
     words = FORMS[0].words({"experiment_name": "--viz"}, project)
     assert tyro.cli(TrainSb3Command, args=words[2:]).experiment_name == "--viz"
+
+
+def test_rllib_reads_the_file_that_the_form_writes(project: Project) -> None:
+    form = next(form for form in FORMS if form.key == "rllib")
+    typed = {"timesteps": 500, "lr": 0.01, "fcnet_hiddens": "32 16", "num_workers": 1}
+    project.folder.mkdir()
+    project.write_training_config(form.config(form.values({}) | typed | {"algo": "appo"}))
+    path = project.folder / "rllib_config.yaml"
+    file = read_config_file(path)
+    assert (file.algorithm, file.stop, file.game["env_path"]) == ("appo", {"timesteps": 500}, ".")
+    assert file.settings == {"lr": 0.01, "num_env_runners": 1}
+    assert file.model == {"fcnet_hiddens": [32, 16]}
+    # What the user adds stays, also as a comment, unless the form changes something.
+    text = path.read_text() + "# mine\nmultiagent: {policies: [left, right]}\n"
+    path.write_text(text)
+    project.write_training_config(form.config(form.values({}) | typed | {"algo": "appo"}))
+    assert path.read_text() == text
+    project.write_training_config(form.config(form.values({}) | {"lr": 0.5}))
+    file = read_config_file(path)
+    assert (file.algorithm, file.stop, file.settings) == (None, {}, {"lr": 0.5})
+    assert set(file.policies) == {"left", "right"}
+    nested = {"algorithm": "ppo", "config": {"lr": 0.1, "kl_coeff": 0.5}}
+    path.write_text(json.dumps(nested))  # which is YAML, too
+    project.write_training_config(form.config(form.values({}) | typed))
+    assert read_config_file(path).settings == {"lr": 0.01, "kl_coeff": 0.5, "num_env_runners": 1}
+    path.write_text("[")
+    with pytest.raises(UserError, match="is not YAML"):
+        project.write_training_config(form.config(form.values({})))
+    assert path.read_text() == "["
 
 
 def test_the_training_config_is_what_the_trainer_reads(

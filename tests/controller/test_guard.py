@@ -1,23 +1,63 @@
 """Nobody but the user's own browser gets anything from the controller: page, files or socket."""
 
 import asyncio
+import json
+import os
+import shutil
 import stat
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import websockets
 
+from estragon.controller.project import Workspace
 from tests.controller.staging import Server, serving
 
 pytest.importorskip("nicegui")
 SOCKET = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
 
 
+FOREIGN = """
+import http.client, json, os, sys
+port, pid, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+
+def ask(cookie):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", "/", headers={"Cookie": cookie} if cookie else {})
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+def refused(action, *arguments):
+    try:
+        return str(action(*arguments))
+    except PermissionError:
+        return "refused"
+
+print(json.dumps({
+    "user": os.getuid(),
+    "page": ask(""),
+    "guess": ask("estragon_token=" + "0" * 64),
+    "refused": [
+        refused(os.listdir, folder), refused(open, folder + "/token"),
+        refused(open, folder + "/open.html"), refused(open, folder + "/settings.json"),
+        refused(open, f"/proc/{pid}/environ", "rb"), refused(os.kill, int(pid), 0),
+    ],
+    "cmdline": open(f"/proc/{pid}/cmdline").read(),
+}))
+"""
+"""What another user of this machine can try."""
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("guard")) as running:
-        yield running
+def server() -> Iterator[Server]:
+    """In a folder that others can enter, so that only its own modes protect it."""
+    with tempfile.TemporaryDirectory(prefix="estragon-") as folder:
+        Path(folder).chmod(0o755)
+        with serving(Path(folder)) as running:
+            yield running
 
 
 def static_file() -> str:
@@ -43,6 +83,32 @@ def test_the_token_is_in_a_file_of_the_user_alone(server: Server) -> None:
     if words.exists():
         assert server.token.encode() not in words.read_bytes()
     assert server.token not in (server.home.parent / "server.log").read_text()
+
+
+def test_another_user_of_the_machine_gets_nothing(server: Server) -> None:
+    nobody, python = 65534, shutil.which("python3", path="/usr/bin:/usr/local/bin")
+    if not hasattr(os, "getuid") or os.getuid() != 0 or python is None:
+        pytest.skip("only root can become another user")
+    words = [str(server.port), str(server.process.pid), str(server.home / "controller")]
+    done = subprocess.run(
+        [python, "-IS", "-c", FOREIGN, *words],
+        user=nobody, group=nobody, extra_groups=[], cwd="/", env={}, capture_output=True,
+        text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["user"] == nobody
+    assert [status for status, _ in (found["page"], found["guess"])] == [401, 401]
+    assert found["refused"] == ["refused"] * 6
+    assert server.token not in done.stdout
+
+
+def test_every_start_has_a_new_token(server: Server, tmp_path: Path) -> None:
+    """What somebody learned who listened on the port of an earlier one is worth nothing."""
+    workspace = Workspace(tmp_path, tmp_path / "home")
+    tokens = {workspace.new_token() for _ in range(3)} | {server.token}
+    assert len(tokens) == 4
+    assert all(len(token) == 64 for token in tokens)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "10.0.0.1:80"])

@@ -1,5 +1,6 @@
 """The page in a real Chromium, served by the real program."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,13 +13,29 @@ from playwright.sync_api import Browser
 
 from estragon.controller.project import Project
 from estragon.controller.sessions import Sessions
+from estragon.show.frames import mp4_writer
 from estragon.trainers.metrics import line_of
-from tests.controller.staging import environment, serving
+from tests.controller.staging import Server, environment, serving
 from tests.controller.visiting import visiting
 
 pytestmark = pytest.mark.slow
 EVIL = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>"
 TABS = ("Home", "Train", "Metrics", "Matches", "Export")
+QUICK = (
+    ["Train", "Metrics", "Home"],
+    ["Export", "Matches", "Metrics", "Train"],
+    ["Matches", "Export", "Home", "Train", "Metrics", "Home"],
+)
+CLICK = """names => {
+    const tabs = [...document.querySelectorAll("[role=tab]")];
+    for (const name of names) tabs.find(tab => tab.innerText.includes(name)).click();
+}"""
+SHOWN = """names => {
+    const tabs = [...document.querySelectorAll("[role=tab][aria-selected=true]")];
+    const panels = [...document.querySelectorAll("[data-tab]")].filter(each => each.offsetParent);
+    return tabs.length == 1 && tabs[0].innerText.includes(names[0])
+        && panels.map(each => each.dataset.tab).join() == names[0];
+}"""
 
 
 def test_a_demo_is_watched_and_found_again_after_a_kill(tmp_path: Path, browser: Browser) -> None:
@@ -58,9 +75,50 @@ def test_a_demo_is_watched_and_found_again_after_a_kill(tmp_path: Path, browser:
         assert second.returncode == 0
 
 
-def test_nothing_of_a_run_is_markup(tmp_path: Path, browser: Browser) -> None:
-    (tmp_path / "root").mkdir()
-    project = Project.create(tmp_path / "root" / "game", EVIL, "orchard")
+def test_the_last_of_several_quick_clicks_counts(server: Server, browser: Browser) -> None:
+    server.workspace.use(Project.create(server.root / "quick", "Quick", "orchard"))
+    with visiting(browser, server) as visit:
+        visit.page.get_by_text("· Quick").wait_for()
+        for names in QUICK:
+            visit.page.evaluate(CLICK, names)  # faster than the page answers
+            for _ in range(2):  # and it stays
+                visit.page.wait_for_function(SHOWN, arg=[names[-1]])
+                visit.page.wait_for_timeout(300)
+
+
+def test_the_token_can_be_pasted(server: Server, browser: Browser) -> None:
+    context = browser.new_context()
+    with contextlib.closing(context):
+        page = context.new_page()
+        page.goto(server.url)
+        for token in ("wrong", server.token):
+            page.locator("input[name=token]").fill(token)
+            page.get_by_role("button", name="Open").click()
+            page.get_by_text("not the token" if token == "wrong" else "Projects").wait_for()
+        (cookie,) = context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+
+
+def test_a_film_is_played(server: Server, browser: Browser) -> None:
+    project = Project.create(server.root / "film", "Film", "orchard")
+    with mp4_writer(project.path / "learn_progress-1.mp4", (64, 64), 30) as write:
+        for frame in range(90):
+            write(bytes([frame * 2]) * (64 * 64 * 3))
+    server.workspace.use(project)
+    with visiting(browser, server) as visit:
+        visit.tab("Matches")
+        visit.sees("learn_progress-1.mp4")
+        visit.page.evaluate("document.querySelector('video').play()")
+        visit.page.wait_for_function("document.querySelector('video').currentTime > 0.5")
+        found = visit.page.evaluate(
+            "(() => { const v = document.querySelector('video');"
+            " return [v.readyState >= 3, v.duration, v.videoWidth, v.error] })()"
+        )
+        assert found == [True, 3.0, 64, None]
+
+
+def test_nothing_of_a_run_is_markup(server: Server, browser: Browser) -> None:
+    project = Project.create(server.root / "evil", EVIL, "orchard")
     runs = project.folder / "runs"
     runs.mkdir()
     stem = "20260101-000000_evil"
@@ -83,7 +141,8 @@ def test_nothing_of_a_run_is_markup(tmp_path: Path, browser: Browser) -> None:
         (project.path / f"{EVIL.replace('/', '')}{suffix}").touch()
     (project.path / "link.mp4").symlink_to("/etc/passwd")
     (project.path / "link.onnx").symlink_to("/etc/passwd")
-    with serving(tmp_path, str(project.path)) as server, visiting(browser, server) as visit:
+    server.workspace.use(project)
+    with visiting(browser, server) as visit:
         for name in TABS:
             visit.tab(name)
             panel = visit.page.locator(f"[data-tab={name}]")
@@ -99,18 +158,18 @@ def test_nothing_of_a_run_is_markup(tmp_path: Path, browser: Browser) -> None:
         assert visit.page.locator("img[src=x]").count() == 0
 
 
-def test_problems_are_told_and_the_phone_works(tmp_path: Path, browser: Browser) -> None:
-    (tmp_path / "root").mkdir()
-    good = Project.create(tmp_path / "root" / "good", "Good", "orchard")
-    bad = Project.create(tmp_path / "root" / "bad", "Bad", "orchard")
-    gone = Project.create(tmp_path / "root" / "gone", "Gone", "orchard")
-    settings = tmp_path / "home" / "controller" / "settings.json"
-    settings.parent.mkdir(parents=True)
-    listed = [str(each.path) for each in (good, bad, gone)]
-    settings.write_text(json.dumps({"projects": listed, "current": listed[0]}))
+def test_problems_are_told_and_the_phone_works(
+    server: Server, browser: Browser, tmp_path: Path
+) -> None:
+    gone, bad, _ = (
+        server.workspace.use(Project.create(server.root / name, name, "orchard"))
+        for name in ("gone", "bad", "good")
+    )
+    settings = server.workspace.folder / "settings.json"
+    server.workspace.remember(tab="Home")
     (bad.folder / "project.json").write_text("{")
     gone.path.rename(tmp_path / "elsewhere")
-    with serving(tmp_path) as server, visiting(browser, server, 390, 800) as visit:
+    with visiting(browser, server, 390, 800) as visit:
         visit.sees("project.json is not valid JSON")
         visit.sees("is missing; restore it, or forget the project")
         for name in TABS:

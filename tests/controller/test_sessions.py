@@ -65,6 +65,41 @@ def test_a_queue_runs_one_at_a_time(project: Project) -> None:
     assert sessions.status(first) == "finished"
 
 
+def test_a_queued_session_brings_its_own_training_config(project: Project) -> None:
+    sessions = Sessions(project)
+    config = {"mode": "single_agent", "timesteps": 5}
+    queued = sessions.add("later", ["demo", "--iterations=0"], queued=True, config=config)
+    project.write_training_config(config | {"timesteps": 7})  # of one that was started meanwhile
+    assert sessions.all() == [queued]
+    wait_for(sessions, queued, "finished")
+    assert project.read_settings("training_config.json")["timesteps"] == 5
+
+
+def test_a_stop_file_ends_no_other_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Session, "heeds_stop_file", True)
+    sessions = Sessions(project)
+    first, second = (sessions.add(name, DEMO) for name in ("first", "second"))
+    for session in (first, second):
+        while not read_log(sessions.log(session))[0]:
+            time.sleep(0.05)
+    sessions.stop(first)
+    wait_for(sessions, first, "stopped")
+    assert not (project.folder / "STOP").exists()
+    assert sessions.running() == [second]
+    # Alone, it is asked by the file, and interrupted when that does not help.
+    monkeypatch.setattr("estragon.controller.sessions.PATIENCE_SEC", 600.0)
+    sessions.stop(second)
+    assert (project.folder / "STOP").exists()
+    (project.folder / "STOP").unlink()  # as a run does that starts
+    sessions.tick()
+    assert (project.folder / "STOP").exists()
+    assert sessions.running() == [second]
+    sessions._stopping[second.id].due = 0.0
+    wait_for(sessions, second, "stopped")
+    sessions.tick()
+    assert not (project.folder / "STOP").exists()
+
+
 def test_a_process_that_died_is_told_apart(project: Project) -> None:
     sessions = Sessions(project)
     session = sessions.add("demo", DEMO)
@@ -78,7 +113,10 @@ def test_a_process_that_died_is_told_apart(project: Project) -> None:
 
 
 def test_a_run_whose_process_died_is_told_apart(project: Project) -> None:
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    code = "import time; print(1, flush=True); time.sleep(60)"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()  # before it begins, it has no name
     about = {
         "name": "old",
         "status": "running",
@@ -93,7 +131,7 @@ def test_a_run_whose_process_died_is_told_apart(project: Project) -> None:
     sessions = Sessions(project)
     assert [run.status for run in list_runs(project, sessions)] == ["running"]
     child.kill()
-    child.wait()
+    child.communicate()
     assert [run.status for run in list_runs(project, sessions)] == ["died"]
     assert json.loads(path.read_text()) == about
 

@@ -193,6 +193,8 @@ def assert_a_full_disk_is_survived(folder: Path) -> None:
         (["--update-rows", "1"], "--update-rows"),
         (["--warm-start", "nothing.pt"], "nothing.pt"),
         (["--resume"], "latest_run.txt"),
+        (["--run-id", "x"], "--run-id x: only together with --resume"),
+        (["--resume", "--run-id", "x"], "no run with a checkpoint .*: x"),
         (["--layout", "nowhere"], "nowhere"),
         (["--rewards", "generous"], "no reward profile 'generous'"),
     ],

@@ -132,6 +132,11 @@ def test_train_and_evaluate_the_course(tmp_path: Path, capsys: pytest.CaptureFix
     assert spec.linear_lr_schedule
     assert spec.hyperparameters["log_std_final"] == -2.0
     capsys.readouterr()
+    resume = ["--resume", str(tmp_path / "models" / "course_step_128.zip")]
+    assert main(["train", "scene", *words, *numbers, *resume]) == 0
+    assert "128 steps, resuming at 128 steps" in capsys.readouterr().err
+    assert main(["train", "scene", *words, "--timesteps", "128", "--num_envs", "2", *resume]) == 2
+    assert "has all 128 steps; --timesteps asks for more" in capsys.readouterr().err
 
 
 @pytest.mark.prove

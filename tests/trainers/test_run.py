@@ -37,10 +37,11 @@ class FakeLearner:
             episodes.add(float(self.counters.iteration), 3, {"score": 4})
             run.end_iteration({"policy": episodes}, {}, trained=True, checkpoint=True)
 
-    def save_checkpoint(self, folder: Path) -> None:
+    def save_checkpoint(self, folder: Path) -> Path:
         if self.counters.iteration == 2:
             raise UserError("cannot write it")
         self.counters.checkpoints += 1
+        return folder / f"checkpoint_{self.counters.iteration}"
 
     def save(self, folder: Path) -> Path:
         path = folder / "model.zip"
@@ -93,6 +94,8 @@ def test_metrics_and_warnings(
     assert [metric["checkpoints"] for metric in metrics] == [1, 1, 2]
     assert [metric["env_steps_this_iter"] for metric in metrics] == [STEPS // 2] * 3
     assert metrics[-1]["timesteps_total"] == 3 * STEPS
+    record = json.loads(path.with_name(path.name.replace(".metrics.jsonl", ".json")).read_text())
+    assert [Path(each).name for each in record["checkpoints"]] == ["checkpoint_1", "checkpoint_3"]
     out, err = capsys.readouterr()
     assert "iteration 3: 30 steps, 3 episodes, reward 3.000, length 3.0, score 4.000" in out
     assert out.count("@METRIC") == 3

@@ -12,8 +12,9 @@ const MISSING: String = (
 
 ## Start the controller, or say how to install it.
 static func open() -> void:
-	if start(ProjectSettings.globalize_path("res://")) > 0:
-		print("[Godot RL Agents] The controller opens in the browser")
+	var process: int = start(ProjectSettings.globalize_path("res://"))
+	if process > 0:
+		print("[Godot RL Agents] The controller opens in the browser, as process %d" % process)
 		return
 	var dialog: AcceptDialog = AcceptDialog.new()
 	dialog.title = TITLE

@@ -44,7 +44,9 @@ class LiveCommand:
     warm_start: Annotated[Path | None, optional("FILE")] = None
     """Policies to start from, for example trainer/policy.pt of make train."""
     resume: bool = False
-    """Resume the latest live run from its last save."""
+    """Resume the latest live run, or --run-id, from its last save."""
+    run_id: Annotated[str | None, optional("ID")] = None
+    """The run to resume; by default the latest."""
     layout: Annotated[str | None, optional("LAYOUT")] = None
     """As in `estragon train tag`."""
     rules: Annotated[str | None, optional("NAME")] = None
@@ -107,11 +109,13 @@ class LiveCommand:
 
         ensure_writable(self.output / "trainer" / "policy.pt")
         if self.resume:
-            folder = TagRun.find(self.output)
+            folder = TagRun.find(self.output, self.run_id or "latest")
             stack.enter_context(locked(folder.lock, timeout_sec=0.0))
             if folder.path.parent.name != APPROACH:
-                raise UserError(f"--resume: the latest run, {folder.path}, is not a live run")
+                raise UserError(f"--resume: {folder.path} is not a live run; give its --run-id")
             return Session.resume(folder, LiveSource)
+        if self.run_id is not None:
+            raise UserError(f"--run-id {self.run_id}: only together with --resume")
         rules = load_rules(rules=self.rules, rewards=self.rewards)
         layouts = load_layouts(self.layout or rules.layout, rules)
         session = start_live_session(

@@ -29,6 +29,8 @@ class TrainSceneCommand:
     """Islands side by side in one game, at most 64; each has one agent, or several."""
     save_frequency: int = 10_000
     """Steps between checkpoints."""
+    resume: Annotated[Path | None, optional("CHECKPOINT")] = None
+    """Continue from a checkpoint until all steps are done."""
     experiment_name: Annotated[str | None, optional("NAME")] = None
     """Name of the files; default: that of the preset and _v1."""
     viz: bool = False
@@ -60,7 +62,7 @@ class TrainSceneCommand:
         ensure_writable(final)
         from estragon.support import paths
         from estragon.trainers.sb3.settings import Sb3Hyperparameters, Sb3Settings
-        from estragon.trainers.sb3.training import Additions, train
+        from estragon.trainers.sb3.training import Additions, resumed, train
 
         parameters = {"rigs": chosen.num_envs} | ({"task": chosen.task} if chosen.task else {})
         settings = Sb3Settings(
@@ -84,7 +86,12 @@ class TrainSceneCommand:
                 **{"n_epochs": 10, **chosen.hyperparameters},
             ),
         )
-        additions = Additions(checkpoint_path=lambda steps: models / f"{name}_step_{steps}.zip")
+        if self.resume is not None:
+            settings = resumed(settings, self.resume)
+        additions = Additions(
+            checkpoint_path=lambda steps: models / f"{name}_step_{steps}.zip",
+            resume_flag="--resume",
+        )
         with self._api(chosen.scene, parameters) if self.api else contextlib.nullcontext():
             if self.api:
                 settings = dataclasses.replace(

@@ -2,14 +2,12 @@
 
 import contextlib
 import dataclasses
-import importlib.util
-import os
 import socket
 import sys
 import webbrowser
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -19,9 +17,9 @@ from estragon.support.options import check_span, optional
 
 if TYPE_CHECKING:
     from estragon.controller.forms import Form
-    from estragon.controller.page import Page, Tab
 
 PORT = 8790
+OPENING = "open.html"
 OF_A_RESUME = {"resume", "run_id", "resume_model_path", "restore", "inference", "eval", "episodes"}
 
 
@@ -57,39 +55,23 @@ class UiCommand:
             except UserError:
                 url = str(read_json(running, dict[str, str])["url"])
                 print(f"the controller is open already: {url}", file=sys.stderr)
-                self._open(workspace.folder / "open.html")
+                self._open(workspace.folder / OPENING)
                 return 0
             port = _free_port(self.port)
-            url, token = f"http://127.0.0.1:{port}", workspace.token()
+            url, token = f"http://127.0.0.1:{port}", workspace.new_token()
             write_json(running, {"url": url})
-            _write_private(workspace.folder / "open.html", opening_page(url, token))
+            workspace.write_private(OPENING, opening_page(url, token))
             print(f"{url}   (token: {workspace.folder / 'token'}; Ctrl-C ends)", file=sys.stderr)
-            from estragon.controller.page import Tabs, serve
+            from estragon.controller.page import serve
             from estragon.controller.state import State
 
-            can_shrink = importlib.util.find_spec("estragon.commands.distill") is not None
-            tabs: Tabs = {
-                "Home": ("home", partial(_tab, "HomeTab")),
-                "Train": ("play_circle", partial(_tab, "TrainTab")),
-                "Metrics": ("show_chart", partial(_tab, "MetricsTab")),
-                "Matches": ("sports_kabaddi", partial(_tab, "MatchesTab")),
-                "Export": ("ios_share", partial(_tab, "ExportTab", can_shrink=can_shrink)),
-            }
-            on_start = partial(self._open, workspace.folder / "open.html")
-            serve(State(workspace, make_forms), tabs, port, partial(Guard, token=token), on_start)
+            state, guard = State(workspace, make_forms), partial(Guard, token=token)
+            serve(state, port, guard, partial(self._open, workspace.folder / OPENING))
         return 0
 
     def _open(self, page: Path) -> None:
         if self.browser:
             webbrowser.open(page.as_uri())
-
-
-def _tab(name: str, page: "Page", **options: Any) -> "Tab":
-    """Make a tab; its file is loaded when it is first shown, so that the page opens sooner."""
-    file = name.removesuffix("Tab").lower()
-    module = importlib.import_module(f"estragon.controller.{file}_tab")
-    made: Tab = getattr(module, name)(page, **options)
-    return made
 
 
 def _free_port(wanted: int | None) -> int:
@@ -102,12 +84,6 @@ def _free_port(wanted: int | None) -> int:
                 return _free_port(0)
             raise UserError(f"--port {wanted}: {error.strerror}; choose another") from error
         return int(probe.getsockname()[1])
-
-
-def _write_private(path: Path, text: str) -> None:
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-        stream.write(text)
 
 
 def make_forms() -> tuple["Form", ...]:
@@ -129,7 +105,7 @@ def make_forms() -> tuple["Form", ...]:
             ("algo", "timesteps", "experiment_name", "scene", "n_parallel", "seed"),
             frozenset({*OF_A_RESUME, "port", "trust", "experiment_dir"}),
             underscores=True,
-            given={"env_path": ".", "algo": "ppo"},
+            given={"env_path": ".", "algo": "ppo", "save_checkpoint_frequency": 50_000},
         ),
         Form(
             "rllib",
@@ -172,7 +148,7 @@ def make_forms() -> tuple["Form", ...]:
             ("train", "scene"),
             TrainSceneCommand,
             ("preset", "timesteps", "num_envs", "experiment_name", "seed"),
-            frozenset({"port", "api"}),
+            frozenset({*OF_A_RESUME, "port", "api"}),
             underscores=True,
         ),
     )

@@ -2,60 +2,59 @@
 
 import asyncio
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from nicegui import ui
 
-from estragon.controller.page import Page, card, problems_shown
 from estragon.controller.project import EXAMPLES, Project, checked_name
 from estragon.controller.sessions import Session
+from estragon.controller.state import ask_python
+from estragon.controller.tab import Tab, button, card, problems_shown
 from estragon.godot.doctor import examine
 from estragon.support.errors import UserError
 from estragon.support.files import read_json
 from estragon.trainers.controller import slug
 
 PROBE_FILE = "probe.json"
-CHECK_TIMEOUT_SEC = 120.0
 CHECK = "from estragon.trainers.packages import check; check()"
+GOOD, BAD, WARNING = ("check_circle", "positive"), ("error", "negative"), ("warning", "warning")
 
 
-class HomeTab:
+class HomeTab(Tab):
     """Projects, checks, disk and runs."""
-
-    def __init__(self, page: Page) -> None:
-        self._page = page
-        self._probing: Session | None = None
-        self._checking = False
 
     def build(self) -> None:
         """Create its elements."""
+        self._probing: Session | None = None
+        self._checking = False
         with ui.row().classes("w-full items-start"):
             with ui.column().classes("grow basis-80"):
-                self._build_projects()
+                with card("Projects"):
+                    self._build_projects()
                 self._build_new()
             with ui.column().classes("grow basis-96"):
-                self._build_probe()
-                self._build_check()
+                with card("Probe: is the game ready to be learned?"):
+                    self._build_probe()
+                with card("This machine"):
+                    button("Check Python and Godot (p)", self._check, "unelevated")
+                    self._checks = ui.column().classes("w-full gap-1")
 
     async def refresh(self) -> None:
         """Follow a probe that runs, and count."""
-        project = self._page.project
-        if project is None:
+        if self.page.project is None:
             return
-        runs = await asyncio.to_thread(self._page.state.runs, project)
+        runs = await asyncio.to_thread(self.state.runs, self.project)
         going = sum(each.status == "running" for each in runs)
-        self._facts.text = (
-            f"{len(runs)} runs, {going} running · {project.free_gb():.0f} GB free on its disk"
-        )
+        free = shutil.disk_usage(self.project.path).free / 1e9
+        self._facts.text = f"{len(runs)} runs, {going} running · {free:.0f} GB free on its disk"
         if self._probing is not None:
-            sessions = self._page.state.sessions(project)
-            status = sessions.status(self._probing)
+            status = self.sessions.status(self._probing)
             if status != "running":
                 self._probing = None
                 self._spinner.set_visibility(False)
-                self._show_probe(project, failed=status != "finished")
+                self._show_probe(failed=status != "finished")
 
     def key(self, name: str) -> None:
         """`p` checks."""
@@ -63,118 +62,96 @@ class HomeTab:
             ui.timer(0.0, self._check, once=True)
 
     def _build_projects(self) -> None:
-        workspace = self._page.state.workspace
-        with card("Projects"):
-            self._facts = ui.label().classes("text-sm opacity-80")
-            projects = workspace.projects()
-            if not projects:
-                ui.label("No project yet. Create one from an example game, or open your own.")
-            current = self._page.project
-            for project in projects:
-                self._build_project(project, current=project == current)
-
-    def _build_project(self, project: Project, *, current: bool) -> None:
-        workspace = self._page.state.workspace
-        problem = ""
-        try:
-            name = project.file.name
-        except UserError as error:
-            name, problem = project.path.name, str(error)
-        with ui.row().classes("w-full items-center no-wrap gap-2"):
-            ui.icon("folder_open" if current else "folder").classes("text-xl")
-            with ui.column().classes("gap-0 grow min-w-0"):
-                ui.label(name).classes("font-medium ellipsis")
-                ui.label(str(project.path)).classes("text-xs opacity-70 break-all")
-                if problem:
-                    ui.label(problem).classes("text-negative text-sm").props("role=alert")
-            if not current and not problem:
-                ui.button("Use", on_click=lambda: self._use(project)).props("flat dense")
-
-            def forget() -> None:
-                with problems_shown():
-                    workspace.forget(project)
-                self._page.rebuild()
-
-            ui.button("Forget", on_click=forget).props("flat dense color=grey")
+        self._facts = ui.label().classes("text-sm opacity-80")
+        projects = self.state.workspace.projects()
+        if not projects:
+            ui.label("No project yet. Create one from an example game, or open your own.")
+        for project in projects:
+            current = project == self.page.project
+            problem = ""
+            try:
+                _ = project.file
+            except UserError as error:
+                problem = str(error)
+            with ui.row().classes("w-full items-center no-wrap gap-2"):
+                ui.icon("folder_open" if current else "folder").classes("text-xl")
+                with ui.column().classes("gap-0 grow min-w-0"):
+                    ui.label(project.name).classes("font-medium ellipsis")
+                    ui.label(str(project.path)).classes("text-xs opacity-70 break-all")
+                    if problem:
+                        ui.label(problem).classes("text-negative text-sm").props("role=alert")
+                if not current and not problem:
+                    button("Use", lambda each=project: self._use(lambda: each))
+                forget = partial(self._forget, project)
+                button("Forget", forget, "flat dense color=grey")
 
     def _build_new(self) -> None:
-        root = self._page.state.workspace.root
+        workspace = self.state.workspace
         with card("New project from an example game"):
             name = ui.input("Name", value="My first game").classes("w-full")
             example = ui.select(EXAMPLES, value="marble", label="Game").classes("w-full")
-            folder = ui.input("Folder", placeholder=f"in {root}; by default its name").classes(
-                "w-full"
-            )
-            folder.props("stack-label")
+            folder = ui.input("Folder", placeholder=f"in {workspace.root}; by default its name")
+            folder.classes("w-full").props("stack-label")
 
-            def create() -> None:
-                with problems_shown():
-                    text = folder.value or slug(checked_name(name.value or ""))
-                    path = self._page.state.workspace.confine(text)
-                    self._use(Project.create(path, name.value, example.value))
+            def create() -> Project:
+                path = workspace.confine(folder.value or slug(checked_name(name.value or "")))
+                return Project.create(path, name.value, example.value)
 
-            ui.button("Create", on_click=create).props("unelevated")
+            button("Create", lambda: self._use(create), "unelevated")
         with card("Open the folder of your game"):
-            opened = ui.input("Folder", placeholder=f"in {root}").classes("w-full")
+            opened = ui.input("Folder", placeholder=f"in {workspace.root}").classes("w-full")
             opened.props("stack-label")
 
-            def open_folder() -> None:
-                with problems_shown():
-                    path = self._page.state.workspace.confine(opened.value or "")
-                    self._use(Project.open(path))
+            def find() -> Project:
+                return Project.open(workspace.confine(opened.value or ""))
 
-            ui.button("Open", on_click=open_folder).props("unelevated")
+            button("Open", lambda: self._use(find), "unelevated")
 
-    def _use(self, project: Project) -> None:
+    def _use(self, find: Callable[[], Project]) -> None:
         with problems_shown():
-            self._page.state.workspace.use(project)
-            self._page.rebuild()
+            self.page.use(self.state.workspace.use(find()))
+
+    def _forget(self, project: Project) -> None:
+        with problems_shown():
+            self.state.workspace.forget(project)
+            self.page.use(None if project == self.page.project else self.page.project)
 
     def _build_probe(self) -> None:
-        with card("Probe: is the game ready to be learned?"):
-            project = self._page.project
-            if project is None:
-                ui.label("Choose a project first.")
-                return
-            scene = ui.input("Scene (optional)", placeholder="the game's main scene")
-            scene.classes("w-full").props("stack-label")
-            with ui.row().classes("items-center"):
-                ui.button("Probe", on_click=lambda: self._probe(scene.value or "")).props(
-                    "unelevated"
-                )
-                self._spinner = ui.spinner()
-                self._spinner.set_visibility(False)
-            self._findings = ui.column().classes("w-full gap-2")
-            self._show_probe(project, failed=False)
+        if self.page.project is None:
+            ui.label("Choose a project first.")
+            return
+        scene = ui.input("Scene (optional)", placeholder="the game's main scene")
+        scene.classes("w-full").props("stack-label")
+        with ui.row().classes("items-center"):
+            button("Probe", lambda: self._probe(scene.value or ""), "unelevated")
+            self._spinner = ui.spinner()
+            self._spinner.set_visibility(False)
+        self._findings = ui.column().classes("w-full gap-2")
+        self._show_probe(failed=False)
 
     def _probe(self, scene: str) -> None:
-        project = self._page.project
-        if project is None:
-            return
         with problems_shown():
             if scene and (not scene.startswith("res://") or ".." in scene):
                 raise UserError(f"{scene!r}: expected a scene such as res://main.tscn")
             words = ["godot", "probe", ".", "--seconds=3", f"--json=.rlcontroller/{PROBE_FILE}"]
             words += [f"--scene={scene}"] if scene else []
-            self._probing = self._page.state.sessions(project).add("probe", words)
+            self._probing = self.sessions.add("probe", words)
             self._spinner.set_visibility(True)
 
-    def _show_probe(self, project: Project, *, failed: bool) -> None:
+    def _show_probe(self, *, failed: bool) -> None:
         self._findings.clear()
-        try:
-            found = read_json(project.folder / PROBE_FILE, dict[str, Any])
-        except UserError:
-            with self._findings:
+        with self._findings:
+            try:
+                found = read_json(self.project.folder / PROBE_FILE, dict[str, Any])
+            except UserError:
                 text = "The probe failed; Train shows its log." if failed else "Not probed yet."
                 ui.label(text)
-            return
-        with self._findings:
-            speed = found.get("agent_steps_per_s")
+                return
             facts = {
                 "agents": found.get("agents"),
-                "agent-steps/s": None if speed is None else f"{speed:,.0f}",
+                "agent-steps/s": _short(found.get("agent_steps_per_s"), ",.0f"),
                 "episodes": found.get("episodes"),
-                "mean return": _short(found.get("episode_return_mean")),
+                "mean return": _short(found.get("episode_return_mean"), ".3g"),
             }
             with ui.row().classes("gap-6"):
                 for name, value in facts.items():
@@ -183,17 +160,13 @@ class HomeTab:
                         ui.label(name).classes("text-xs opacity-70")
             for space in found.get("spaces", []):
                 ui.label(f"{space.get('policy')} {space.get('summary')}").classes("text-sm")
-            for text in [found["error"]] if found.get("error") else []:
-                _finding("error", "negative", text)
-            for text in found.get("warnings", []):
-                _finding("warning", "warning", text)
-            if not found.get("warnings") and not found.get("error"):
-                _finding("check_circle", "positive", "Nothing suspicious: you can train.")
-
-    def _build_check(self) -> None:
-        with card("This machine"):
-            ui.button("Check Python and Godot (p)", on_click=self._check).props("unelevated")
-            self._checks = ui.column().classes("w-full gap-1")
+            errors = [found["error"]] if found.get("error") else []
+            warnings = found.get("warnings") or []
+            for mark, texts in ((BAD, errors), (WARNING, warnings)):
+                for text in texts:
+                    _finding(*mark, text)
+            if not errors and not warnings:
+                _finding(*GOOD, "Nothing suspicious: you can train.")
 
     async def _check(self) -> None:
         if self._checking:
@@ -202,36 +175,16 @@ class HomeTab:
         self._checks.clear()
         with self._checks:
             ui.spinner()
-        packages = await asyncio.to_thread(_packages)
+        packages = await asyncio.to_thread(ask_python, CHECK) or {"check of the packages": False}
         findings = await asyncio.to_thread(lambda: list(examine()))
         self._checking = False
         self._checks.clear()
         with self._checks:
             for name, there in packages.items():
-                mark = ("check_circle", "positive") if there else ("error", "negative")
-                _finding(*mark, name.replace("_", " "))
+                if isinstance(there, bool):
+                    _finding(*(GOOD if there else BAD), name.replace("_", " "))
             for each in findings:
-                bad = "negative" if each.needed else "warning"
-                mark = ("check_circle", "positive") if each.good else ("error", bad)
-                _finding(*mark, each.text)
-            free = shutil.disk_usage(self._page.state.workspace.folder).free / 1e9
-            _finding("storage", "primary", f"{free:.0f} GB free")
-
-
-def _packages() -> dict[str, bool]:
-    import json
-
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CHECK],
-        capture_output=True,
-        timeout=CHECK_TIMEOUT_SEC,
-        check=False,
-    )
-    try:
-        found = json.loads(done.stdout)
-    except ValueError:
-        return {"the check of the packages failed": False}
-    return {name: value for name, value in found.items() if isinstance(value, bool)}
+                _finding(*(GOOD if each.good else BAD if each.needed else WARNING), each.text)
 
 
 def _finding(icon: str, color: str, text: str) -> None:
@@ -240,5 +193,5 @@ def _finding(icon: str, color: str, text: str) -> None:
         ui.label(text).classes("text-sm").style("overflow-wrap: anywhere")
 
 
-def _short(value: Any) -> str | None:
-    return f"{value:.3g}" if isinstance(value, int | float) else None
+def _short(value: Any, form: str) -> str | None:
+    return format(value, form) if isinstance(value, int | float) else None

@@ -1,7 +1,6 @@
 """Matches: the latest tag policies play in 3D, logged matches again, strength, and films."""
 
 import asyncio
-import contextlib
 import functools
 import hashlib
 import subprocess
@@ -12,16 +11,18 @@ from typing import Any
 from nicegui import app, ui
 
 from estragon.controller.arena_scene import ArenaScene
-from estragon.controller.metrics_tab import LINES
-from estragon.controller.page import Page, card, empty_state, problems_shown
 from estragon.controller.project import Project
 from estragon.controller.runs import TAG_BACKENDS, Run
+from estragon.controller.tab import LINES, Tab, button, card, chart, problems_shown
 from estragon.show.charts.data import CrossPlay, read_cross_play
 from estragon.show.trajectory import Trajectory
 from estragon.show.trajectory_reader import read_trajectory
 from estragon.support import paths
 from estragon.support.errors import UserError
-from estragon.tag.policy_files import DEFAULT_BOTS, TRAINED
+from estragon.support.files import read_json
+from estragon.support.runs import latest_run
+from estragon.tag.policy_files import DEFAULT_BOTS, TRAINED, trained_steps
+from estragon.tag.rules import ROLES
 
 FRAME_SEC = 0.05
 MATCH_TIMEOUT_SEC = 300.0
@@ -31,23 +32,15 @@ MOST_LISTED = 200
 SEEDS = 2**31
 
 
-class MatchesTab:
+class MatchesTab(Tab):
     """Watch tag."""
-
-    def __init__(self, page: Page) -> None:
-        self._page = page
-        self._row = 0.0
-        self._seed = 0
-        self._busy = False
-        self._listed: dict[str, str] = {}
-        self._strength: tuple[Path, float] | None = None
-        self._films: list[Path] = []
 
     def build(self) -> None:
         """Create its elements."""
-        if self._page.project is None:
-            empty_state("No project", "Create or open one in Home.")
-            return
+        self._row = 0.0
+        self._seed = 0
+        self._strength: tuple[Path, float] | None = None
+        self._films: list[Path] = []
         with ui.row().classes("w-full items-start"):
             with ui.column().classes("grow basis-96"), card("Match"):
                 self._arena = ArenaScene()
@@ -60,9 +53,7 @@ class MatchesTab:
                         {0.25: "¼ ×", 0.5: "½ ×", 1.0: "1 ×", 2.0: "2 ×"}, value=1.0
                     )
                     self._again = ui.switch("next match at the end", value=False)
-                    ui.button("Play the latest policies", on_click=self._new_match).props(
-                        "unelevated"
-                    )
+                    button("Play the latest policies", self._new_match, "unelevated")
                     self._spinner = ui.spinner()
                     self._spinner.set_visibility(False)
                 self._choice = ui.select({}, label="Logged matches", on_change=self._replay)
@@ -80,19 +71,12 @@ class MatchesTab:
 
     async def refresh(self) -> None:
         """Look for new matches, stages and films."""
-        if (project := self._page.project) is None or not hasattr(self, "_arena"):
-            return
-        listed = await asyncio.to_thread(_logged, project)
-        if listed != self._listed:
-            self._listed = listed
+        listed = await asyncio.to_thread(_logged, self.project)
+        if listed != self._choice.options:
             self._choice.set_options(listed, value=self._choice.value)
-        runs = [
-            each
-            for each in await asyncio.to_thread(self._page.state.runs, project)
-            if each.backend in TAG_BACKENDS
-        ]
-        await self._show_strength(runs)
-        films = sorted(project.inside(project.path.glob("*.mp4")), reverse=True)[:6]
+        runs = await asyncio.to_thread(self.state.runs, self.project)
+        await self._show_strength([each for each in runs if each.backend in TAG_BACKENDS])
+        films = sorted(self.project.inside(self.project.path.glob("*.mp4")), reverse=True)[:6]
         if films != self._films:
             self._films = films
             self._film_box.clear()
@@ -103,37 +87,36 @@ class MatchesTab:
 
     def key(self, name: str) -> None:
         """The space bar pauses."""
-        if name == " " and hasattr(self, "_play"):
+        if name == " ":
             self._play.value = not self._play.value
 
     async def _new_match(self) -> None:
-        project = self._page.project
-        if project is None or self._busy:
+        if self._spinner.visible:
             return
-        self._busy = True
         self._spinner.set_visibility(True)
+        self._seed += 1
+        played = False
         try:
             with problems_shown():
-                self._seed = (self._seed + 1) % SEEDS
-                path = await asyncio.to_thread(_play, project, self._seed)
-                self._load(await asyncio.to_thread(read_trajectory, path))
+                path, players = await asyncio.to_thread(_play, self.project, self._seed % SEEDS)
+                self._load(await asyncio.to_thread(read_trajectory, path), players)
+                played = True
         finally:
-            self._busy = False
             self._spinner.set_visibility(False)
+            self._again.value = self._again.value and played  # a problem is told once
 
     async def _replay(self) -> None:
-        project = self._page.project
-        if project is not None and self._choice.value in self._listed:
+        if self._choice.value is not None:
             with problems_shown():
-                path = project.confine(self._choice.value)
-                self._load(await asyncio.to_thread(read_trajectory, path))
+                path = self.project.confine(self._choice.value)
+                match = await asyncio.to_thread(read_trajectory, path)
+                self._load(match, match.start.players)
 
-    def _load(self, match: Trajectory) -> None:
+    def _load(self, match: Trajectory, players: dict[str, str]) -> None:
         self._row = 0.0
         self._slider.props(f"max={len(match.ticks) - 1}")
         self._slider.value = 0
-        players = match.start.players
-        who = " against ".join(players[role] for role in ("seeker", "hider") if role in players)
+        who = " against ".join(players[role] for role in ROLES if role in players)
         self._about.text = (
             f"{who or 'a logged match'} · {match.layout.name} · "
             f"{match.seconds[-1]:.1f} s, ended by {match.reason}"
@@ -146,11 +129,11 @@ class MatchesTab:
 
     async def _step(self) -> None:
         match = self._arena.trajectory
-        if match is None or not self._play.value or not self._page.is_shown(self):
+        if match is None or not self._play.value or not self.page.is_shown(self):
             return
         last = len(match.ticks) - 1
         if self._row >= last:
-            if self._again.value and not self._busy:
+            if self._again.value:
                 await self._new_match()
             return
         rows_per_sec = match.start.ticks_per_second / match.start.decision_ticks
@@ -175,16 +158,13 @@ class MatchesTab:
                     ui.label(each.title).classes("text-sm")
                     ui.echart(_matrix(found)).classes("w-full h-64")
                     ui.echart(_elo(found)).classes("w-full h-48")
-                    ui.button("Make a film", on_click=functools.partial(self._film, each)).props(
-                        "flat dense"
-                    )
+                    button("Make a film", functools.partial(self._film, each))
             return
 
     def _film(self, of: Run) -> None:
-        if (project := self._page.project) is not None:
-            with problems_shown():
-                self._page.state.sessions(project).add("film", ["film", f"--run={of.id}"])
-                ui.notify("making the film; Train shows its log")
+        with problems_shown():
+            self.sessions.add("film", ["film", f"--run={of.id}"])
+            ui.notify("making the film; Train shows its log")
 
 
 @functools.cache
@@ -194,16 +174,20 @@ def _film_url(path: Path) -> str:
     return app.add_media_file(local_file=path, url_path=f"/films/{name}.mp4")
 
 
-def _play(project: Project, seed: int) -> Path:
-    """Play one match of the latest policies, or of bots where there are none; returns its log."""
-    players = {
-        role: str(file) if (project.path / file).is_file() else DEFAULT_BOTS[role]
-        for role, file in TRAINED.items()
-    }
+def _play(project: Project, seed: int) -> tuple[Path, dict[str, str]]:
+    """Play one match of the latest policies, or of bots where there are none.
+
+    Returns its log and, by role, who played.
+    """
+    files = {role: project.path / file for role, file in TRAINED.items()}
+    files = {role: path for role, path in files.items() if path.is_file()}
+    words = [f"--{role}={files.get(role, bot)}" for role, bot in DEFAULT_BOTS.items()]
+    words += _rules_of_latest(project) if files else []
+    steps = {role: trained_steps(path)[role] for role, path in files.items()}
+    players = DEFAULT_BOTS | {role: f"{role} after {n:,} steps" for role, n in steps.items()}
     root = project.folder / "matches"
     folder = paths.trajectories_folder(root)
     before = set(folder.glob("*.jsonl"))
-    words = [f"--{role}={player}" for role, player in players.items()]
     words += ["--episodes=1", f"--seed={seed}", "--log-trajectories", f"--data-root={root}"]
     try:
         done = subprocess.run(
@@ -220,9 +204,18 @@ def _play(project: Project, seed: int) -> Path:
     if not new:
         raise UserError(f"the match could not be played: {done.stderr.strip()[-300:]}")
     for old in sorted(before)[:-KEPT_MATCHES]:
-        with contextlib.suppress(OSError):
-            old.unlink()
-    return new[-1]
+        old.unlink(missing_ok=True)
+    return new[-1], players
+
+
+def _rules_of_latest(project: Project) -> list[str]:
+    """The options of a match with the rules and the layout of the run that writes the policies."""
+    try:
+        about = read_json(latest_run(project.path) / "metadata.json", dict[str, Any])
+    except UserError:
+        return []
+    options = ("rules", "rules_file", "layout")
+    return [f"--{name.replace('_', '-')}={about[name]}" for name in options if about.get(name)]
 
 
 def _logged(project: Project) -> dict[str, str]:
@@ -240,32 +233,24 @@ def _matrix(found: CrossPlay) -> dict[str, Any]:
         for seeker, row in enumerate(found.seeker_win_rate)
         for hider, rate in enumerate(row)
     ]
-    return {
-        "animation": False,
-        "textStyle": {"color": "#888"},
-        "tooltip": {"renderMode": "richText"},
-        "grid": {"left": 70, "right": 10, "top": 10, "bottom": 60},
-        "xAxis": {"type": "category", "data": names, "name": "hider", "nameLocation": "middle",
-                  "nameGap": 25},
-        "yAxis": {"type": "category", "data": names, "name": "seeker", "nameLocation": "middle",
-                  "nameGap": 45},
-        "visualMap": {"min": 0, "max": 1, "show": False,
-                      "inRange": {"color": ["#2e86ab", "#e8e8e8", "#d1495b"]}},
-        "series": [{"type": "heatmap", "data": cells, "label": {"show": True, "fontSize": 9}}],
-    }  # fmt: skip
+    axis = {"type": "category", "data": names, "nameLocation": "middle"}
+    return chart(
+        tooltip={"renderMode": "richText"},
+        grid={"left": 70, "right": 10, "top": 10, "bottom": 60},
+        xAxis=axis | {"name": "hider", "nameGap": 25},
+        yAxis=axis | {"name": "seeker", "nameGap": 45},
+        visualMap={"min": 0, "max": 1, "show": False,
+                   "inRange": {"color": ["#2e86ab", "#e8e8e8", "#d1495b"]}},
+        series=[{"type": "heatmap", "data": cells, "label": {"show": True, "fontSize": 9}}],
+    )  # fmt: skip
 
 
 def _elo(found: CrossPlay) -> dict[str, Any]:
-    names = [stage.name for stage in found.stages]
     lines = {"seeker": found.elo.seeker, "hider": found.elo.hider}
-    return {
-        "animation": False,
-        "color": ["#d1495b", "#2e86ab"],
-        "textStyle": {"color": "#888"},
-        "legend": {"top": 0, "textStyle": {"color": "#888"}},
-        "tooltip": {"trigger": "axis", "renderMode": "richText"},
-        "grid": {"left": 50, "right": 10, "top": 30, "bottom": 30},
-        "xAxis": {"type": "category", "data": names},
-        "yAxis": {"type": "value", "name": "Elo", "scale": True, "splitLine": LINES},
-        "series": [{"name": role, "type": "line", "data": data} for role, data in lines.items()],
-    }
+    return chart(
+        color=["#d1495b", "#2e86ab"],
+        grid={"left": 50, "right": 10, "top": 30, "bottom": 30},
+        xAxis={"type": "category", "data": [stage.name for stage in found.stages]},
+        yAxis={"type": "value", "name": "Elo", "scale": True, "splitLine": LINES},
+        series=[{"name": role, "type": "line", "data": data} for role, data in lines.items()],
+    )

@@ -5,19 +5,17 @@ import csv
 import io
 import time
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, NamedTuple
 
 from nicegui import ui
 
-from estragon.controller.page import Page, empty_state, problems_shown
-from estragon.controller.project import Project
 from estragon.controller.runs import Run
-from estragon.controller.series import MetricsFile, Points, smooth, thin
+from estragon.controller.series import JSON_STEPS, MetricsFile, Points, smooth, thin
+from estragon.controller.tab import LINES, Tab, button, chart, empty_state, problems_shown
 
 SETTINGS = "metrics_settings.json"
 PREFERRED = ("episode_reward_mean", "seeker_win_rate", "reward_mean")
 ROWS = 20
-LINES = {"lineStyle": {"color": "rgba(128, 128, 128, 0.25)"}}
 MOST_RUNS = 8
 COLUMNS = {
     "training_iteration": "iteration",
@@ -40,27 +38,20 @@ CSV_COLUMNS = {
 }
 
 
-class MetricsTab:
+class MetricsTab(Tab):
     """Charts of the runs."""
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    def build(self) -> None:
+        """Create its elements."""
         self._runs: list[Run] = []
         self._known: set[str] = set()
         """Runs that were seen before; one that begins is drawn, too."""
         self._filling = False
         """Whether the page itself changes a choice, not the user."""
         self._drawn: Any = None
-
-    def build(self) -> None:
-        """Create its elements."""
-        project = self._page.project
-        if project is None:
-            empty_state("No project", "Create or open one in Home.")
-            return
         settings: dict[str, Any] = {}
         with problems_shown():
-            settings = project.read_settings(SETTINGS)
+            settings = self.project.read_settings(SETTINGS)
         self._empty = ui.column().classes("w-full")
         with self._empty:
             empty_state("No runs yet", "Start one in Train; its curve grows here while it trains.")
@@ -78,7 +69,7 @@ class MetricsTab:
                 self._smoothing.classes("w-40")
                 self._log = ui.switch("log scale", value=bool(settings.get("log", False)))
                 ui.space()
-                ui.button("CSV", icon="download", on_click=self._download).props("flat dense")
+                button("CSV", self._download).props("icon=download")
             self._chart = ui.echart(_options()).classes("w-full h-96")
             self._took = ui.label().classes("text-xs opacity-70").props("data-took")
             self._table = ui.table(columns=[], rows=[]).classes("w-full").props("dense flat")
@@ -89,9 +80,7 @@ class MetricsTab:
 
     async def refresh(self) -> None:
         """Draw again what has grown."""
-        if (project := self._page.project) is None or not hasattr(self, "_chosen"):
-            return
-        self._runs = await asyncio.to_thread(self._page.state.runs, project)
+        self._runs = await asyncio.to_thread(self.state.runs, self.project)
         self._runs = [each for each in self._runs if each.metrics.exists()]
         self._empty.set_visibility(not self._runs)
         self._content.set_visibility(bool(self._runs))
@@ -105,10 +94,7 @@ class MetricsTab:
             self._chosen.set_options(titles, value=[*new, *kept] or [self._runs[0].id])
             self._filling = False
             self._known = set(titles)
-        await self._draw(project)
-
-    def key(self, name: str) -> None:
-        """None of its own."""
+        await self._draw()
 
     def _selected(self) -> list[Run]:
         return [each for each in self._runs if each.id in self._chosen.value][:MOST_RUNS]
@@ -118,77 +104,49 @@ class MetricsTab:
 
     async def _remember(self) -> None:
         """What the user has chosen is kept, and drawn."""
-        project = self._page.project
-        if project is None:
-            return
+        chosen = {"metric": self._metric, "smoothing": self._smoothing, "log": self._log}
         with problems_shown():
-            project.write_settings(
-                SETTINGS,
-                {
-                    "metric": self._metric.value,
-                    "smoothing": self._smoothing.value,
-                    "log": self._log.value,
-                },
+            self.project.write_settings(
+                SETTINGS, {name: each.value for name, each in chosen.items()}
             )
-            await self._draw(project)
+            await self._draw()
 
-    async def _draw(self, project: Project) -> None:
+    async def _draw(self) -> None:
         runs = self._selected()
-        if not runs:
-            return
-        state = (
-            [(each.id, each.metrics.stat().st_size) for each in runs if each.metrics.exists()],
-            self._metric.value,
-            self._smoothing.value,
-            self._log.value,
-        )
-        if state == self._drawn:
+        sizes = [(each.id, each.metrics.stat().st_size) for each in runs if each.metrics.exists()]
+        share, log = float(self._smoothing.value), bool(self._log.value)
+        state = (sizes, self._metric.value, share, log)
+        if not runs or state == self._drawn:
             return
         begun = time.monotonic()
-        files = [self._page.state.metrics(each) for each in runs]
-        names = await asyncio.to_thread(
-            lambda: list(dict.fromkeys(n for f in files for n in f.names()))
-        )
-        if names != self._metric.options:
-            value = self._metric.value or self._wanted
-            if value not in names:
-                value = next((each for each in PREFERRED if each in names), None)
-                value = value or (names[0] if names else None)
+        files = [self.state.metrics(each) for each in runs]
+        wanted = self._metric.value or self._wanted
+        found = await asyncio.to_thread(_read, files, wanted, share)
+        if wanted != (self._metric.value or self._wanted):
+            return  # the user has chosen another one meanwhile, which draws itself
+        if found.names != self._metric.options or found.metric != self._metric.value:
             self._filling = True
-            self._metric.set_options(names, value=value)
+            self._metric.set_options(found.names, value=found.metric)
             self._filling = False
-        if self._metric.value is None:
-            return
-        lines = await asyncio.to_thread(
-            _read, files, self._metric.value, float(self._smoothing.value)
-        )
-        lessons = await asyncio.to_thread(files[0].lessons) if len(files) == 1 else []
         self._chart.options.clear()
-        self._chart.options.update(_options())
-        self._chart.options["yAxis"]["type"] = "log" if self._log.value else "value"
-        self._chart.options["yAxis"]["name"] = self._metric.value
+        self._chart.options.update(_options(found.metric, log=log))
         self._chart.options["series"] = [
-            _series(each.title, points, lessons, log=bool(self._log.value))
-            for each, points in zip(runs, lines, strict=True)
+            _series(each.title, points, found.lessons, log=log)
+            for each, points in zip(runs, found.lines, strict=False)
         ]
         self._chart.update()
-        await self._fill_table(files[0])
-        self._drawn = (*state[:1], self._metric.value, *state[2:])
-        took = time.monotonic() - begun
-        drawn = sum(len(points.x) for points in lines)
-        self._took.text = f"{drawn:,} points drawn, read in {took:.2f} s"
-
-    async def _fill_table(self, file: MetricsFile) -> None:
-        rows = await asyncio.to_thread(file.last_rows, ROWS)
-        known = COLUMNS if rows and "timesteps_total" in rows[0] else CSV_COLUMNS
-        there = [name for name in known if rows and name in rows[0]]
+        known = COLUMNS if JSON_STEPS in next(iter(found.rows), {}) else CSV_COLUMNS
+        there = [name for name in known if found.rows and name in found.rows[0]]
         self._table.columns = [
             {"name": name, "label": known[name], "field": name, "align": "right"} for name in there
         ]
         self._table.rows = [
             {name: _cell(row.get(name)) for name in there} | {"id": number}
-            for number, row in enumerate(rows)
+            for number, row in enumerate(found.rows)
         ]
+        self._drawn = (sizes, found.metric, share, log)
+        drawn, took = sum(len(points.x) for points in found.lines), time.monotonic() - begun
+        self._took.text = f"{drawn:,} points drawn, read in {took:.2f} s"
 
     async def _download(self) -> None:
         """All rows of the chosen metric, as they are."""
@@ -197,7 +155,7 @@ class MetricsTab:
         table.writerow(["run", "steps", self._metric.value])
         with problems_shown():
             for each in self._selected():
-                file = self._page.state.metrics(each)
+                file = self.state.metrics(each)
                 points = await asyncio.to_thread(file.points, self._metric.value)
                 table.writerows(
                     (_plain_cell(each.title), x, y) for x, y in zip(*points, strict=True)
@@ -205,8 +163,22 @@ class MetricsTab:
             ui.download.content(stream.getvalue(), f"{self._metric.value.replace('/', '_')}.csv")
 
 
-def _read(files: list[MetricsFile], name: str, share: float) -> list[Points]:
-    return [thin(smooth(file.points(name), share)) for file in files]
+class _Found(NamedTuple):
+    """What the files of the chosen runs say."""
+
+    names: list[str]
+    metric: str | None
+    lines: list[Points]
+    lessons: list[tuple[float, str]]
+    rows: list[dict[str, Any]]
+
+
+def _read(files: list[MetricsFile], wanted: str | None, share: float) -> _Found:
+    names = list(dict.fromkeys(name for file in files for name in file.names()))
+    metric = next((each for each in (wanted, *PREFERRED, *names) if each in names), None)
+    lines = [thin(smooth(file.points(metric), share)) for file in files] if metric else []
+    lessons = files[0].lessons() if len(files) == 1 else []
+    return _Found(names, metric, lines, lessons, files[0].last_rows(ROWS))
 
 
 def _series(
@@ -228,20 +200,16 @@ def _series(
     return series
 
 
-def _options() -> dict[str, Any]:
-    return {
-        "animation": False,
-        "textStyle": {"color": "#888"},
-        "grid": {"left": 60, "right": 24, "top": 40, "bottom": 48},
-        # Drawn on the canvas: what a run calls itself is never markup.
-        "tooltip": {"trigger": "axis", "renderMode": "richText"},
-        "legend": {"type": "scroll", "top": 0, "right": 140, "textStyle": {"color": "#888"}},
-        "toolbox": {"feature": {"dataZoom": {}, "restore": {}, "saveAsImage": {"title": "PNG"}}},
-        "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28,
-                  "axisLine": {"onZero": False}, "splitLine": LINES},
-        "yAxis": {"type": "value", "name": "", "scale": True, "splitLine": LINES},
-        "series": [],
-    }  # fmt: skip
+def _options(metric: str | None = None, *, log: bool = False) -> dict[str, Any]:
+    return chart(
+        grid={"left": 60, "right": 24, "top": 40, "bottom": 48},
+        toolbox={"feature": {"dataZoom": {}, "restore": {}, "saveAsImage": {"title": "PNG"}}},
+        xAxis={"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28,
+               "axisLine": {"onZero": False}, "splitLine": LINES},
+        yAxis={"type": "log" if log else "value", "name": metric or "", "scale": True,
+               "splitLine": LINES},
+        series=[],
+    )  # fmt: skip
 
 
 def _label(name: str) -> str:

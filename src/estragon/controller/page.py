@@ -1,24 +1,35 @@
 """The page: header, tabs, keys and theme. Each tab is a file of its own."""
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+import importlib
+from collections.abc import Callable
+from typing import Any
 
 from nicegui import app, ui
 from nicegui.events import KeyEventArguments
 
 from estragon.controller.project import Project
 from estragon.controller.state import State
+from estragon.controller.tab import Tab, empty_state, problems_shown
 from estragon.support.errors import UserError
 
 TICK_SEC = 1.0
+HOME = "Home"
+TABS = {
+    HOME: "home",
+    "Train": "play_circle",
+    "Metrics": "show_chart",
+    "Matches": "sports_kabaddi",
+    "Export": "ios_share",
+}
+"""Name → icon. `Home` is `HomeTab` of `home_tab.py`, which is loaded when it is first shown."""
 KEYS = {
-    "1 – 5": "the tabs: Home, Train, Metrics, Matches, Export",
+    "1 – 5": f"the tabs: {', '.join(TABS)}",
     "p": "Home: check the Python environment and Godot",
     "d": "Train: run the demo",
     "s": "Train: start the run of the form",
     "x": "Train: stop what runs",
+    "Space": "Matches: pause",
     "l": "light or dark",
     "?": "these keys",
 }
@@ -32,32 +43,15 @@ STYLE = """
 """
 
 
-class Tab(Protocol):
-    """One tab of a page."""
-
-    def build(self) -> None:
-        """Create its elements."""
-
-    async def refresh(self) -> None:
-        """Called about once per second while it is shown."""
-
-    def key(self, name: str) -> None:
-        """A key was pressed while it is shown."""
-
-
 class Page:
     """One open page; what it shows and does is kept by `State`."""
 
-    def __init__(self, state: State, tabs: "Tabs") -> None:
+    def __init__(self, state: State) -> None:
         self.state = state
-        self._makers = tabs
+        self.project: Project | None = state.workspace.current()
+        """The one in use here; another page may use another."""
         self._tabs: dict[str, Tab] = {}
         self._refreshing = False
-
-    @property
-    def project(self) -> Project | None:
-        """The project in use."""
-        return self.state.workspace.current()
 
     def build(self) -> None:
         """Create everything."""
@@ -65,46 +59,46 @@ class Page:
         ui.add_css(STYLE)
         ui.colors(primary="#2f6f4f", secondary="#4d7ea8", accent="#b0413e")
         self._dark = ui.dark_mode(value=bool(settings.get("dark", False)))
-        shown = settings.get("tab")
-        shown = shown if shown in self._makers else next(iter(self._makers))
+        self._shown = str(settings.get("tab"))
+        self._shown = self._shown if self._shown in TABS else HOME
+        self._help = _build_help()
         with ui.header(elevated=False).classes("items-center gap-2 px-3 py-1"):
             ui.label("Estragon").classes("text-lg font-medium")
             self._title = ui.label().classes("opacity-80 ellipsis").style("max-width: 14rem")
             ui.space()
             with ui.tabs().props("dense mobile-arrows no-caps") as self._bar:
-                for name, (icon, _) in self._makers.items():
-                    ui.tab(name, icon=icon).classes("px-2")
-            self._bar.value = shown
-            button = ui.button(icon="contrast", on_click=self.toggle_theme)
-            button.props("flat round dense color=white aria-label='light or dark'")
-            button = ui.button(icon="keyboard", on_click=self._show_keys)
-            button.props("flat round dense color=white aria-label=keys")
+                for name, icon in TABS.items():
+                    # Every click counts: the bar itself does not tell of one on the tab that the
+                    # browser still shows, while the answer to an earlier one is on its way.
+                    tab = ui.tab(name, icon=icon).classes("px-2")
+                    tab.on("click", lambda name=name: self.show(name))
+            self._bar.value = self._shown
+            for icon, label, action in (
+                ("contrast", "light or dark", self.toggle_theme),
+                ("keyboard", "keys", self._help.open),
+            ):
+                button = ui.button(icon=icon, on_click=action)
+                button.props(f"flat round dense color=white aria-label='{label}'")
         self._problem = ui.label().classes("text-negative w-full").props("role=alert")
-        self._panels = ui.tab_panels(self._bar, value=shown).classes("w-full bg-transparent")
-        self._panels.props("keep-alive")
-        with self._panels:
-            for name in self._makers:
-                with ui.tab_panel(name).classes("p-0") as panel:
-                    panel.props(f"data-tab={name}")
-        self._bar.on_value_change(lambda change: self.show(change.value))
-        self._keyboard = ui.keyboard(on_key=self._on_key, ignore=["input", "textarea"])
-        self._help = self._build_help()
+        # Not animated: a panel whose transition is interrupted would stay beside the next one.
+        panels = ui.tab_panels(self._bar, value=self._shown, animated=False)
+        with panels.classes("w-full bg-transparent"):
+            self._panels = {name: ui.tab_panel(name).classes("p-0") for name in TABS}
+        for name, panel in self._panels.items():
+            panel.props(f"data-tab={name}")
+        ui.keyboard(on_key=self._on_key, ignore=["input", "textarea"])
         self._unseen = ui.element().classes("hidden")
-        self.show(shown)
+        self.show(self._shown)
         ui.timer(TICK_SEC, self._refresh)
         ui.timer(TICK_SEC / 2, self._prefetch, once=True)
 
     def show(self, name: str) -> None:
         """Switch to a tab, building it the first time."""
-        if name not in self._makers:
-            return
+        self._shown = self._bar.value = name
         if name not in self._tabs:
-            panel = next(each for each in self._panels if each.props.get("name") == name)
-            self._tabs[name] = self._makers[name][1](self)
-            with panel:
-                self._tabs[name].build()
-        self._bar.value = name
-        with self._unseen:  # in the panels, it would make them begin anew
+            with self._panels[name]:
+                self._tabs[name] = self._make(name)
+        with self._unseen:  # in the panels, it would make them start again
             ui.timer(0.0, self._refresh, once=True)
         if self.state.workspace.settings().get("tab") != name:
             with problems_shown():
@@ -112,21 +106,30 @@ class Page:
 
     def is_shown(self, tab: Tab) -> bool:
         """Whether a tab is the one that is shown."""
-        return self._tabs.get(self._bar.value) is tab
+        return self._tabs.get(self._shown) is tab
 
-    def rebuild(self) -> None:
-        """Build all tabs anew, for another project."""
-        current = self._bar.value
-        for panel in self._panels:
+    def use(self, project: Project | None) -> None:
+        """Show another project, or the list of them."""
+        self.project = project
+        for panel in self._panels.values():
             panel.clear()
         self._tabs.clear()
-        self.show(current)
+        self.show(self._shown)
 
     def toggle_theme(self) -> None:
         """Light or dark, for all pages from now on."""
         self._dark.value = not self._dark.value
         with problems_shown():
             self.state.workspace.remember(dark=bool(self._dark.value))
+
+    def _make(self, name: str) -> Tab:
+        if self.project is None and name != HOME:
+            empty_state("No project", "Create or open one in Home.")
+            return Tab(self)
+        module = importlib.import_module(f"estragon.controller.{name.lower()}_tab")
+        tab: Tab = getattr(module, f"{name}Tab")(self)
+        tab.build()
+        return tab
 
     def _prefetch(self) -> None:
         """Load the library of the charts while nobody waits for it."""
@@ -137,17 +140,16 @@ class Page:
         if self._refreshing:
             return
         self._refreshing = True
+        problem = self.state.problem
         try:
-            project = self.project
-            self._title.text = "" if project is None else f"· {_name(project)}"
-            self._problem.text = self.state.problem
-            self._problem.set_visibility(bool(self.state.problem))
-            await self._tabs[self._bar.value].refresh()
+            self._title.text = "" if self.project is None else f"· {self.project.name}"
+            await self._tabs[self._shown].refresh()
         except (UserError, OSError) as error:
-            self._problem.text = str(error)
-            self._problem.set_visibility(True)
+            problem = str(error)
         finally:
             self._refreshing = False
+        self._problem.text = problem
+        self._problem.set_visibility(bool(problem))
 
     def _on_key(self, event: KeyEventArguments) -> None:
         if not event.action.keydown or event.action.repeat:
@@ -156,74 +158,31 @@ class Page:
             return
         name = str(event.key)
         if name == "?":
-            self._show_keys()
+            self._help.open()
         elif name == "l":
             self.toggle_theme()
-        elif name.isdecimal() and 1 <= int(name) <= len(self._makers):
-            self.show(list(self._makers)[int(name) - 1])
+        elif name.isdecimal() and 1 <= int(name) <= len(TABS):
+            self.show(list(TABS)[int(name) - 1])
         else:
-            self._tabs[self._bar.value].key(name)
-
-    def _show_keys(self) -> None:
-        self._help.open()
-
-    def _build_help(self) -> ui.dialog:
-        with ui.dialog() as dialog, ui.card():
-            ui.label("Keys").classes("text-lg")
-            with ui.grid(columns="auto 1fr").classes("gap-x-6 gap-y-1"):
-                for key, what in KEYS.items():
-                    ui.label(key).classes("font-mono")
-                    ui.label(what)
-        return dialog
+            self._tabs[self._shown].key(name)
 
 
-Tabs = dict[str, tuple[str, Callable[[Page], Tab]]]
-"""By name, the icon of a tab and what makes it."""
+def _build_help() -> ui.dialog:
+    with ui.dialog() as dialog, ui.card():
+        ui.label("Keys").classes("text-lg")
+        with ui.grid(columns="auto 1fr").classes("gap-x-6 gap-y-1"):
+            for key, what in KEYS.items():
+                ui.label(key).classes("font-mono")
+                ui.label(what)
+    return dialog
 
 
-@contextlib.contextmanager
-def problems_shown() -> Iterator[None]:
-    """Show a UserError as a message, instead of failing."""
-    try:
-        yield
-    except UserError as error:
-        with contextlib.suppress(RuntimeError):  # the page was closed meanwhile
-            ui.notify(str(error), type="negative", multi_line=True, close_button="OK", timeout=0)
-
-
-def empty_state(text: str, what_next: str) -> None:
-    """What to say where there is nothing yet."""
-    with ui.column().classes("w-full items-center py-10 gap-1 opacity-80"):
-        ui.label(text).classes("text-lg")
-        ui.label(what_next)
-
-
-def card(title: str) -> ui.card:
-    """A card with a heading."""
-    with ui.card().classes("w-full gap-2") as made:
-        ui.label(title).classes("text-base font-medium")
-    return made
-
-
-def _name(project: Project) -> str:
-    try:
-        return project.file.name
-    except UserError:
-        return project.path.name
-
-
-def serve(
-    state: State,
-    tabs: Tabs,
-    port: int,
-    guard: Any,
-    on_start: Callable[[], None],
-) -> None:
+def serve(state: State, port: int, guard: Any, on_start: Callable[[], None]) -> None:
     """Serve the page on this machine until the process ends; `guard` makes the middleware."""
 
     @ui.page("/", title="Estragon")
     def index() -> None:
-        Page(state, tabs).build()
+        Page(state).build()
 
     async def tick() -> None:
         await asyncio.to_thread(state.tick)

@@ -48,9 +48,12 @@ class Project:
         return read_json(self.folder / "project.json", ProjectFile)
 
     @property
-    def logs(self) -> Path:
-        """The directory of runs."""
-        return self.confine(self.file.logs_path)
+    def name(self) -> str:
+        """For people; that of the folder if `project.json` cannot be read."""
+        try:
+            return self.file.name
+        except UserError:
+            return self.path.name
 
     @classmethod
     def open(cls, path: Path) -> "Project":
@@ -109,9 +112,13 @@ class Project:
         with locked(self.folder / "settings.lock", timeout_sec=LOCK_TIMEOUT_SEC):
             write_json(self.folder / name, self.read_settings(name) | changed)
 
-    def free_gb(self) -> float:
-        """Space left on its disk."""
-        return shutil.disk_usage(self.path).free / 1e9
+    def write_training_config(self, config: dict[str, Any]) -> None:
+        """Write what a form sets, for the trainers: as JSON, and for RLlib as YAML, too."""
+        self.write_settings("training_config.json", config)
+        if config.get("mode") == "multi_agent":
+            from estragon.trainers.rllib.settings import write_config_file  # the page opens sooner
+
+            write_config_file(self.folder / "rllib_config.yaml", config)
 
 
 class Workspace:
@@ -169,22 +176,22 @@ class Workspace:
             raise UserError("name a folder")
         return _confine(text.strip(), self.root)
 
-    def token(self) -> str:
-        """The secret of this user, made once, in a file that only they can read."""
-        path = self.folder / "token"
+    def new_token(self) -> str:
+        """A secret for one start of the controller, in a file that only the user can read."""
+        token = os.urandom(32).hex()
+        self.write_private("token", token)
+        return token
+
+    def write_private(self, name: str, text: str) -> None:
+        """Write a file that nobody else can read, not even for a moment."""
+        path = self.folder / name
         try:
+            path.unlink(missing_ok=True)
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            path.chmod(0o600)
-            if len(token := path.read_text().strip()) < 32:
-                path.unlink()
-                return self.token()
-            return token
+            with os.fdopen(handle, "w") as stream:
+                stream.write(text)
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror or error}") from error
-        with os.fdopen(handle, "w") as stream:
-            stream.write(token := os.urandom(32).hex())
-        return token
 
 
 def _confine(text: str, root: Path) -> Path:

@@ -4,6 +4,7 @@ Reads `.metrics.jsonl`, logs with `@METRIC` lines and `metrics.csv`; a row of a 
 costs microseconds, because only the wanted column is decoded.
 """
 
+import contextlib
 import math
 import threading
 from collections.abc import Iterator
@@ -40,7 +41,8 @@ class MetricsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._is_csv = path.suffix == ".csv"
-        self._columns: dict[str, _Column] = {}
+        self._columns: dict[str, tuple[int, np.ndarray]] = {}
+        """By name, up to where it was read, and steps and values: (2, rows)."""
         self._lock = threading.Lock()
 
     def names(self) -> list[str]:
@@ -52,47 +54,43 @@ class MetricsFile:
 
     def last_row(self) -> dict[str, Any]:
         """The last whole row, empty if there is none."""
-        rows = self.last_rows(1)
-        return rows[0] if rows else {}
+        return next(iter(self.last_rows(1)), {})
 
     def last_rows(self, count: int) -> list[dict[str, Any]]:
         """The last whole rows, the newest first."""
-        size = self._size()
         header = self._header() if self._is_csv else []
-        found: list[dict[str, Any]] = []
-        begin = max(0, size - LAST_BYTES)
-        lines = [line for block in self._blocks(begin) for line in block.splitlines() if line]
+        begin = max(0, self._size() - LAST_BYTES)
+        lines = [line for block, _ in self._blocks(begin) for line in block.splitlines() if line]
         whole = lines[1:] if begin or self._is_csv else lines
+        found: list[dict[str, Any]] = []
         for line in whole[-count:][::-1]:
-            if self._is_csv:
+            with contextlib.suppress(msgspec.DecodeError):
+                cells = line.decode(errors="replace").split(",")
                 found.append(
-                    dict(zip(header, line.decode(errors="replace").split(","), strict=False))
+                    dict(zip(header, cells, strict=False))
+                    if self._is_csv
+                    else msgspec.json.decode(line, type=dict[str, Any])
                 )
-                continue
-            try:
-                found.append(msgspec.json.decode(line, type=dict[str, Any]))
-            except msgspec.DecodeError:
-                continue
         return found
 
     def points(self, name: str) -> Points:
         """All rows that have a finite number in a column; pages may ask at the same time."""
+        read = self._csv_rows if self._is_csv else self._json_rows
         with self._lock:
-            return self._points(name)
-
-    def _points(self, name: str) -> Points:
-        column = self._columns.setdefault(name, _Column())
-        size = self._size()
-        if size < column.offset:  # another run wrote over it
-            column = self._columns[name] = _Column()
-        if size > column.offset:
-            self._read(name, column)
-        if not column.chunks:
-            return Points(np.zeros(0), np.zeros(0))
-        if len(column.chunks) > 1:
-            column.chunks = [np.concatenate(column.chunks)]
-        both = column.chunks[0]
-        return Points(both[:, 0], both[:, 1])
+            end, known = self._columns.get(name, (0, np.zeros((2, 0))))
+            if self._size() < end:  # another run wrote over it
+                end, known = 0, np.zeros((2, 0))
+            parts = [known]
+            for block, next_end in self._blocks(end):
+                try:
+                    found = np.array(read(name, block), np.float64)
+                except (msgspec.DecodeError, UnicodeDecodeError, ValueError, IndexError) as error:
+                    raise UserError(f"{self.path}: not the metrics of a run: {error}") from error
+                parts.append(found[:, np.isfinite(found).all(axis=0)])
+                end = next_end
+            known = np.concatenate(parts, axis=1)
+            self._columns[name] = end, known
+        return Points(*known)
 
     def lessons(self) -> list[tuple[float, str]]:
         """Where each lesson of a curriculum began."""
@@ -101,19 +99,14 @@ class MetricsFile:
         shape = msgspec.defstruct("Row", [(JSON_STEPS, float, 0.0), (LESSON, str, "")])
         decoder: Any = msgspec.json.Decoder(shape)
         found: list[tuple[float, str]] = []
-        for block in self._blocks(0):
+        for block, _ in self._blocks(0):
             for row in decoder.decode_lines(block):
                 if not found or found[-1][1] != row.lesson_name:
                     found.append((row.timesteps_total, row.lesson_name))
         return found
 
     def _size(self) -> int:
-        try:
-            return self.path.stat().st_size
-        except FileNotFoundError:
-            return 0
-        except OSError as error:
-            raise UserError(f"cannot read {self.path}: {error.strerror or error}") from error
+        return self.path.stat().st_size if self.path.exists() else 0
 
     def _header(self) -> list[str]:
         if not self._size():
@@ -121,37 +114,23 @@ class MetricsFile:
         with self.path.open("rb") as stream:
             return stream.readline(LAST_BYTES).decode(errors="replace").strip().split(",")
 
-    def _blocks(self, begin: int) -> Iterator[bytes]:
-        """Whole lines from an offset on, many at once; of a log only those with metrics."""
+    def _blocks(self, begin: int) -> Iterator[tuple[bytes, int]]:
+        """Whole lines from an offset on, many at once, and where they end; of a log, metrics."""
         prefix = PREFIX.encode()
-        is_log = self.path.suffix == ".txt"
         try:
             with self.path.open("rb") as stream:
                 stream.seek(begin)
-                rest = b""
-                while block := stream.read(BLOCK_BYTES):
-                    end = block.rfind(b"\n") + 1
-                    whole, rest = (rest + block[:end], block[end:]) if end else (b"", rest + block)
-                    self._read_to = stream.tell() - len(rest)
-                    if is_log:
+                while block := stream.read(BLOCK_BYTES) + stream.readline():
+                    whole = block[: block.rfind(b"\n") + 1]
+                    end = stream.tell() - len(block) + len(whole)
+                    if self.path.suffix == ".txt":
                         lines = whole.splitlines()
                         whole = b"\n".join(x[len(prefix) :] for x in lines if x.startswith(prefix))
-                    yield whole
+                    yield whole, end
         except FileNotFoundError:
             return
         except OSError as error:
             raise UserError(f"cannot read {self.path}: {error.strerror or error}") from error
-
-    def _read(self, name: str, column: "_Column") -> None:
-        read = self._csv_rows if self._is_csv else self._json_rows
-        for block in self._blocks(column.offset):
-            try:
-                x, y = read(name, block)
-                found = np.stack([np.array(x, np.float64), np.array(y, np.float64)], axis=1)
-            except (msgspec.DecodeError, UnicodeDecodeError, ValueError, IndexError) as error:
-                raise UserError(f"{self.path}: not the metrics of a run: {error}") from error
-            column.chunks.append(found[np.isfinite(found).all(axis=1)])
-            column.offset = self._read_to
 
     def _json_rows(self, name: str, block: bytes) -> tuple[list[Any], list[Any]]:
         first, *inner = name.split("/")
@@ -178,14 +157,6 @@ class MetricsFile:
         cells = (each.split(b",", max(x, y) + 1) for each in block.splitlines() if each != head)
         pairs = [(float(row[x]), float(row[y])) for row in cells if row[x] and row[y]]
         return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-
-
-class _Column:
-    """What was read of a column so far."""
-
-    def __init__(self) -> None:
-        self.offset = 0
-        self.chunks: list[np.ndarray] = []
 
 
 def smooth(points: Points, share: float) -> Points:

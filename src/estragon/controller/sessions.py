@@ -5,36 +5,36 @@ a controller that was killed finds them again. One session of a queue runs at a 
 """
 
 import contextlib
+import dataclasses
 import os
-import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from estragon.controller.detached import EXIT, LOCK, PID
 from estragon.controller.project import LOCK_TIMEOUT_SEC, Project
+from estragon.godot.process import NOT_TEXT
 from estragon.support.errors import INTERRUPTED, UserError
 from estragon.support.files import locked, read_json, write_json
 from estragon.support.runs import create_unique, timestamps
 from estragon.trainers.controller import Controller, slug, utc_now
 
 Status = Literal["queued", "running", "finished", "stopped", "failed", "died"]
-STOP_FILE_SEC, SIGNAL_SEC = 20.0, 40.0
-"""How long a stop file, then a signal, may take before the next, harder way."""
+PATIENCE_SEC = 20.0
+"""How long a stop file, then an interrupt, may take before the next, harder way."""
 START_SEC = 20.0
 """A process that has not begun after this has died."""
 TAIL_BYTES = 65536
 LONGEST_LINE = 2000
 MOST_SESSIONS = 200
-NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
-STOP_FILE_VERBS = ({"train", "sb3"}, {"train", "rllib"}, {"train", "spacetime"}, {"train", "scene"})
-"""Commands that end when the project's stop file exists."""
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -47,11 +47,28 @@ class Session(msgspec.Struct, frozen=True):
     created: str
     queued: bool = False
     """Whether it waits until no other of the project runs."""
+    config: dict[str, Any] = {}
+    """Written to `training_config.json` when it starts."""
 
     @property
     def command(self) -> str:
         """What a person would type."""
         return shlex.join(["estragon", *self.words])
+
+    @property
+    def heeds_stop_file(self) -> bool:
+        """Whether its command ends when the project's stop file exists."""
+        return self.words[:1] == ["train"] and self.words[:2] != ["train", "tag"]
+
+
+@dataclasses.dataclass
+class _Stop:
+    """How a session is asked to end."""
+
+    number: int | None = None
+    """The signal that was sent; None: the stop file."""
+    due: float = dataclasses.field(default_factory=lambda: time.monotonic() + PATIENCE_SEC)
+    """When to use the next, harder way."""
 
 
 class Sessions:
@@ -63,8 +80,7 @@ class Sessions:
         self._mine: dict[str, subprocess.Popen[bytes]] = {}
         self._ended: dict[str, Status] = {}
         """Those whose exit code was read: it does not change."""
-        self._stopping: dict[str, float] = {}
-        """By session, when its stop was asked for."""
+        self._stopping: dict[str, _Stop] = {}
 
     def folder(self, session: Session) -> Path:
         """Its log, lock and exit code."""
@@ -80,25 +96,40 @@ class Sessions:
             return []
         return read_json(self.file, list[Session])[::-1]
 
-    def add(self, name: str, words: list[str], *, queued: bool = False) -> Session:
+    def add(
+        self,
+        name: str,
+        words: list[str],
+        *,
+        queued: bool = False,
+        config: dict[str, Any] | None = None,
+    ) -> Session:
         """Start a command, now or when the queue gets to it."""
         if not self.project.path.is_dir():
             raise UserError(f"the folder {self.project.path} is missing; restore it")
         folder = create_unique(
             self.project.folder / "sessions", (f"{each}_{slug(name)}" for each in timestamps())
         )
-        session = Session(folder.name, name, words, utc_now(), queued)
+        session = Session(folder.name, name, words, utc_now(), queued, config or {})
         try:
-            with locked(self.project.folder / "settings.lock", timeout_sec=LOCK_TIMEOUT_SEC):
-                kept = [*self.all()[::-1], session][-MOST_SESSIONS:]
-                write_json(self.file, msgspec.to_builtins(kept))
+            self._change(lambda kept: [*kept, session])
+            if not queued:
+                self._start(session)
         except UserError:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+            shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(UserError):
+                self.remove(session)
             raise
-        if not queued:
-            self._start(session)
         return session
+
+    def remove(self, session: Session) -> None:
+        """Take it from the list; its run stays."""
+        self._change(lambda kept: [each for each in kept if each.id != session.id])
+
+    def _change(self, change: Callable[[list[Session]], list[Session]]) -> None:
+        with locked(self.project.folder / "settings.lock", timeout_sec=LOCK_TIMEOUT_SEC):
+            kept = change(self.all()[::-1])[-MOST_SESSIONS:]
+            write_json(self.file, msgspec.to_builtins(kept))
 
     def status(self, session: Session) -> Status:
         """What its process does, or how it ended."""
@@ -137,15 +168,15 @@ class Sessions:
             if status == "queued" and not busy:
                 self._start(session)
                 busy = True
-        for name, asked in list(self._stopping.items()):
+        for name, stop in list(self._stopping.items()):
             stopping, status = states.get(name, (None, "died"))
             if stopping is None or status != "running":
                 del self._stopping[name]
                 Controller(self.project.folder).clear_stop()
-            elif time.monotonic() - asked > SIGNAL_SEC:
-                self._signal(stopping, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
-            elif time.monotonic() - asked > STOP_FILE_SEC:
-                self._signal(stopping, signal.SIGINT)
+            elif stop.due <= time.monotonic():
+                self._stop_harder(stopping, stop)
+            elif stop.number is None:
+                Controller(self.project.folder).stop_file.touch()  # a run that starts removes it
 
     def stop(self, session: Session) -> None:
         """Ask it to end, so that it saves what it has; harder if it does not. See `tick`."""
@@ -155,20 +186,27 @@ class Sessions:
         if status != "running":
             return
         (self.folder(session) / "stopped").touch()
-        again = session.id in self._stopping
-        self._stopping.setdefault(session.id, time.monotonic())
-        if again or set(session.words[:2]) not in STOP_FILE_VERBS:
-            self._signal(session, signal.SIGINT)
+        if stop := self._stopping.get(session.id):
+            self._stop_harder(session, stop)
+            return
+        stop = self._stopping[session.id] = _Stop()
+        if [each for each in self.running() if each.heeds_stop_file] != [session]:
+            self._stop_harder(session, stop)  # the file would end the others, too
         else:
             Controller(self.project.folder).stop_file.touch()
 
-    def remove(self, session: Session) -> None:
-        """Take it from the list; its run stays."""
-        with locked(self.project.folder / "settings.lock", timeout_sec=LOCK_TIMEOUT_SEC):
-            kept = [each for each in self.all()[::-1] if each.id != session.id]
-            write_json(self.file, msgspec.to_builtins(kept))
+    def _stop_harder(self, session: Session, stop: "_Stop") -> None:
+        """An interrupt, then force; each once, since a second interrupt does not save."""
+        if stop.number is None:
+            stop.number = signal.SIGINT
+        elif stop.due <= time.monotonic():
+            stop.number = signal.SIGKILL if os.name == "posix" else signal.SIGTERM
+        stop.due = time.monotonic() + PATIENCE_SEC
+        self._signal(session, stop.number)
 
     def _start(self, session: Session) -> None:
+        if session.config:
+            self.project.write_training_config(session.config)
         folder = self.folder(session)
         words = [sys.executable, "-m", "estragon.controller.detached", str(folder), *session.words]
         # New session: neither the controller's end nor a Ctrl-C in its terminal reaches it.
@@ -191,7 +229,7 @@ class Sessions:
         except FileExistsError:
             return
         except OSError as error:
-            self.remove(session)
+            (folder / LOCK).unlink(missing_ok=True)
             raise UserError(f"cannot start {session.name}: {error.strerror or error}") from error
 
     def _lives(self, folder: Path) -> bool:

@@ -1,13 +1,14 @@
 """What all open pages share: the projects' sessions, the metrics read so far, the forms."""
 
 import functools
-import json
 import subprocess
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from estragon import __version__
 from estragon.controller.project import Project, Workspace
@@ -21,18 +22,8 @@ if TYPE_CHECKING:
     from estragon.controller.forms import Form
 
 OPEN_FILES = 32
-ALGORITHMS_TIMEOUT_SEC = 60.0
-READ_ALGORITHMS = """
-import json
-from estragon.trainers.sb3.algorithms import ALGORITHMS
-import inspect
-known = {}
-for name, each in ALGORITHMS.items():
-    signature = inspect.signature(each.cls.__init__).parameters
-    usual = {key: part.default for key, part in signature.items()} | dict(each.defaults)
-    known[name] = {key: usual.get(key) for key in sorted(each.hyperparameters)}
-print(json.dumps(known, default=str))
-"""
+ASK_TIMEOUT_SEC = 120.0
+ALGORITHMS = "from estragon.trainers.sb3.algorithms import print_hyperparameters as show; show()"
 
 
 class State:
@@ -87,16 +78,17 @@ class State:
             try:
                 self._hyperparameters = read_json(path, dict[str, dict[str, Any]])
             except UserError:
-                self._hyperparameters = self._ask_sb3()
+                self._hyperparameters = ask_python(ALGORITHMS)
                 if self._hyperparameters:
                     write_json(path, self._hyperparameters)
         return self._hyperparameters
 
-    def _ask_sb3(self) -> dict[str, Any]:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", READ_ALGORITHMS],
-            capture_output=True,
-            timeout=ALGORITHMS_TIMEOUT_SEC,
-            check=False,
-        )
-        return json.loads(done.stdout) if done.returncode == 0 else {}
+
+def ask_python(code: str) -> dict[str, Any]:
+    """The JSON that code prints in another process, which may load much; empty if it fails."""
+    words = [sys.executable, "-W", "ignore", "-c", code]
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=ASK_TIMEOUT_SEC, check=False)
+        return msgspec.json.decode(done.stdout, type=dict[str, Any])
+    except (msgspec.DecodeError, subprocess.TimeoutExpired):
+        return {}

@@ -2,49 +2,37 @@
 
 import asyncio
 import shlex
+from functools import partial
 from typing import Any
 
 from nicegui import ui
 
 from estragon.controller.forms import Field, Form
-from estragon.controller.page import Page, card, empty_state, problems_shown
-from estragon.controller.project import Project
-from estragon.controller.runs import Run
-from estragon.controller.sessions import Session, read_log
+from estragon.controller.runs import Run, run_of
+from estragon.controller.sessions import Session, Status
+from estragon.controller.tab import SessionLog, Tab, button, card, problems_shown
 from estragon.support.errors import UserError
-from estragon.support.files import write_whole
 
 DEMO = ["demo", "--iterations=20"]
-MOST_LINES = 400
 SHOWN_SESSIONS = 12
 COLORS = {"running": "primary", "queued": "grey", "finished": "positive", "stopped": "warning"}
-RLLIB_FILE = "rllib_config.yaml"
 
 
-class TrainTab:
+class TrainTab(Tab):
     """Start, follow, stop and resume."""
-
-    def __init__(self, page: Page) -> None:
-        self._page = page
-        self._inputs: dict[str, Any] = {}
-        self._shown: Session | None = None
-        self._offset: int | None = None
-        self._listed: list[tuple[str, str]] = []
 
     def build(self) -> None:
         """Create its elements."""
-        project = self._page.project
-        if project is None:
-            empty_state("No project", "Create or open one in Home.")
-            return
-        forms = self._page.state.forms
-        chosen = self._page.state.workspace.settings().get("form")
+        self._inputs: dict[str, Any] = {}
+        self._listed: list[tuple[str, Status]] | None = None
+        forms = self.state.forms
+        chosen = self.state.workspace.settings().get("form")
         with ui.row().classes("w-full items-start"):
             with ui.column().classes("grow basis-96"), card("New run"):
                 self._choice = ui.toggle(
                     {key: form.title for key, form in forms.items()},
                     value=chosen if chosen in forms else next(iter(forms)),
-                    on_change=lambda: self._build_form(project),
+                    on_change=self._build_form,
                 )
                 self._choice.props("no-caps unelevated").classes("flex-wrap")
                 self._form = ui.column().classes("w-full gap-2")
@@ -53,48 +41,45 @@ class TrainTab:
                     self._list = ui.column().classes("w-full gap-1")
                 with card("Log"):
                     self._log_title = ui.label().classes("text-sm opacity-70")
-                    self._log = ui.log(max_lines=MOST_LINES).classes("w-full h-80 log")
-        self._build_form(project)
-        self._list_sessions(project)
+                    self._log = SessionLog(self.sessions, "h-80")
+        self._build_form()
 
     async def refresh(self) -> None:
         """List the sessions again when something changed, and follow the log."""
-        if (project := self._page.project) is None or not hasattr(self, "_list"):
-            return
-        sessions = self._page.state.sessions(project)
-        found = await asyncio.to_thread(
-            lambda: [(s.id, sessions.status(s)) for s in sessions.all()]
+        sessions = await asyncio.to_thread(
+            lambda: [(each, self.sessions.status(each)) for each in self.sessions.all()]
         )
-        if found != self._listed:
-            self._list_sessions(project)
-        if self._shown is not None:
-            path = sessions.log(self._shown)
-            lines, self._offset = await asyncio.to_thread(read_log, path, self._offset)
-            for line in lines[-MOST_LINES:]:
-                self._log.push(line)
+        listed = [(each.id, status) for each, status in sessions]
+        if listed != self._listed:
+            self._listed = listed
+            runs = await asyncio.to_thread(self.state.runs, self.project)
+            if self._log.session is None and sessions:
+                self._follow(sessions[0][0])
+            self._list_sessions(sessions, runs)
+        await self._log.refresh()
 
     def key(self, name: str) -> None:
         """`d` runs the demo, `s` starts, `x` stops."""
         if name == "d":
-            self._demo()
+            self._start("demo", DEMO)
         elif name == "s":
-            self._start(queued=False)
-        elif name == "x" and (project := self._page.project) is not None:
+            self._start_form(queued=False)
+        elif name == "x":
             with problems_shown():
-                for session in self._page.state.sessions(project).running():
-                    self._page.state.sessions(project).stop(session)
+                for session in self.sessions.running():
+                    self.sessions.stop(session)
 
     @property
     def _chosen(self) -> Form:
-        return self._page.state.forms[self._choice.value]
+        return self.state.forms[self._choice.value]
 
-    def _build_form(self, project: Project) -> None:
+    def _build_form(self) -> None:
         form = self._chosen
         self._form.clear()
         self._inputs.clear()
         values = form.values({})
         with problems_shown():
-            values = form.values(project.read_settings("training_config.json"))
+            values = form.values(self.project.read_settings("training_config.json"))
         with self._form:
             main = [field for field in form.fields if field.name in form.main]
             others = [each for each in form.fields if each.name not in form.main and not each.group]
@@ -107,14 +92,12 @@ class TrainTab:
             ui.label("The same in a terminal:").classes("text-sm opacity-70")
             with ui.row().classes("w-full items-center no-wrap"):
                 self._command = ui.label().classes("log grow").props("data-command")
-                ui.button(icon="content_copy", on_click=self._copy).props(
-                    "flat round dense aria-label='copy the command'"
-                )
+                copy = ui.button(icon="content_copy", on_click=self._copy)
+                copy.props("flat round dense aria-label='copy the command'")
             with ui.row():
-                start = ui.button("Start", on_click=lambda: self._start(queued=False))
-                start.props("unelevated")
-                ui.button("Add to queue", on_click=lambda: self._start(queued=True)).props("flat")
-                ui.button("Demo (d)", on_click=self._demo).props("flat")
+                button("Start", partial(self._start_form, queued=False), "unelevated")
+                button("Add to queue", partial(self._start_form, queued=True), "flat")
+                button("Demo (d)", partial(self._start, "demo", DEMO), "flat")
         if form.key == "sb3":
             self._inputs["algo"].on_value_change(self._show_hyperparameters)
             ui.timer(0.0, self._show_hyperparameters, once=True)
@@ -135,7 +118,7 @@ class TrainTab:
 
     async def _show_hyperparameters(self) -> None:
         """Only those that the chosen algorithm has."""
-        known = await asyncio.to_thread(self._page.state.hyperparameters)
+        known = await asyncio.to_thread(self.state.hyperparameters)
         if self._choice.value != "sb3" or not known:
             return
         found = known.get(self._inputs["algo"].value or "ppo", {})
@@ -153,11 +136,8 @@ class TrainTab:
         return {name: each.value for name, each in self._inputs.items()}
 
     def _show_command(self) -> None:
-        project = self._page.project
-        if project is None:
-            return
         try:
-            words = self._chosen.words(self._values(), project)
+            words = self._chosen.words(self._values(), self.project)
             self._command.text = shlex.join(["estragon", *words])
             self._command.classes(remove="text-negative")
         except UserError as error:
@@ -165,101 +145,71 @@ class TrainTab:
             self._command.classes("text-negative")
 
     def _copy(self) -> None:
-        ui.clipboard.write(self._command.text)
-        ui.notify("copied; run it in the project's folder")
+        with problems_shown():
+            if config := self._chosen.config(self._values()):
+                self.project.write_training_config(config)  # which the command reads
+            ui.clipboard.write(self._command.text)
+            ui.notify("copied; run it in the project's folder")
 
-    def _start(self, *, queued: bool) -> None:
-        project = self._page.project
-        if project is None:
-            return
+    def _start_form(self, *, queued: bool) -> None:
         with problems_shown():
             form, values = self._chosen, self._values()
-            words = form.words(values, project)
-            self._page.state.workspace.remember(form=form.key)
-            if config := form.config(values):
-                project.write_settings("training_config.json", config)
-            if form.key == "rllib":
-                _write_rllib_file(project)
+            words, config = form.words(values, self.project), form.config(values)
+            self.state.workspace.remember(form=form.key)
             name = str(values.get("experiment_name") or form.title)
-            session = self._page.state.sessions(project).add(name, words, queued=queued)
-            self._follow(project, session)
+            self._start(name, words, queued=queued, config=config)
 
-    def _demo(self) -> None:
-        if (project := self._page.project) is not None:
-            with problems_shown():
-                session = self._page.state.sessions(project).add("demo", DEMO)
-                self._follow(project, session)
-
-    def _follow(self, project: Project, session: Session) -> None:
-        self._shown, self._offset = session, None
-        self._log.clear()
-        self._log_title.text = session.command
-        self._list_sessions(project)
-
-    def _list_sessions(self, project: Project) -> None:
-        sessions = self._page.state.sessions(project)
-        self._list.clear()
-        with self._list, problems_shown():
-            everything = sessions.all()
-            self._listed = [(each.id, sessions.status(each)) for each in everything]
-            if not everything:
-                ui.label("Nothing was started yet: fill in the form, then Start.")
-            if self._shown is None and everything:
-                self._follow(project, everything[0])
-                return
-            runs = self._page.state.runs(project)
-            by_pid = {each.about.get("pid"): each for each in runs}
-            by_id = {each.id: each for each in runs}
-            for session in everything[:SHOWN_SESSIONS]:
-                named = [by_id[word] for word in session.words if word in by_id]
-                found = named[0] if named else by_pid.get(sessions.pid(session))
-                self._build_session(project, session, found)
-
-    def _build_session(self, project: Project, session: Session, run: Run | None) -> None:
-        sessions = self._page.state.sessions(project)
-        status = sessions.status(session)
-        shown = self._shown is not None and self._shown.id == session.id
-        with ui.row().classes("w-full items-center no-wrap gap-2"):
-            ui.badge(status, color=COLORS.get(status, "negative")).props(f"data-status={status}")
-            with ui.column().classes("gap-0 grow min-w-0"):
-                ui.label(session.name).classes(f"ellipsis {'font-medium' if shown else ''}")
-                ui.label(session.created).classes("text-xs opacity-70")
-                if status == "died":
-                    text = "its process was killed; resume it" if run else "its process was killed"
-                    ui.label(text).classes("text-xs text-negative")
-            ui.button("Log", on_click=lambda: self._follow(project, session)).props("flat dense")
-            if status in ("running", "queued"):
-
-                def stop() -> None:
-                    with problems_shown():
-                        sessions.stop(session)
-                        ui.notify("stopping: it saves what it has; Stop again interrupts it")
-
-                ui.button("Stop", on_click=stop).props("flat dense color=negative")
-            elif run is not None and status in ("stopped", "died", "failed", "finished"):
-                ui.button("Resume", on_click=lambda: self._resume(project, session, run)).props(
-                    "flat dense"
-                )
-
-    def _resume(self, project: Project, session: Session, run: Run) -> None:
+    def _start(
+        self,
+        name: str,
+        words: list[str],
+        *,
+        queued: bool = False,
+        config: dict[str, Any] | None = None,
+    ) -> None:
         with problems_shown():
-            words = [*_without_resume(session.words), *run.resume_words(project)]
+            self._follow(self.sessions.add(name, words, queued=queued, config=config))
+
+    def _follow(self, session: Session) -> None:
+        self._log.follow(session)
+        self._log_title.text = session.command
+        self._listed = None  # the one that is followed is marked
+
+    def _list_sessions(self, sessions: list[tuple[Session, Status]], runs: list[Run]) -> None:
+        self._list.clear()
+        with self._list:
+            if not sessions:
+                ui.label("Nothing was started yet: fill in the form, then Start.")
+            for session, status in sessions[:SHOWN_SESSIONS]:
+                run = run_of(session, self.sessions.pid(session), runs)
+                with ui.row().classes("w-full items-center no-wrap gap-2"):
+                    self._build_session(session, status, run)
+
+    def _build_session(self, session: Session, status: Status, run: Run | None) -> None:
+        shown = session == self._log.session
+        ui.badge(status, color=COLORS.get(status, "negative")).props(f"data-status={status}")
+        with ui.column().classes("gap-0 grow min-w-0"):
+            ui.label(session.name).classes(f"ellipsis {'font-medium' if shown else ''}")
+            ui.label(session.created).classes("text-xs opacity-70")
+            if status == "died":
+                text = "its process was killed; resume it" if run else "its process was killed"
+                ui.label(text).classes("text-xs text-negative")
+        button("Log", partial(self._follow, session))
+        if status in ("running", "queued"):
+            button("Stop", partial(self._stop, session), "flat dense color=negative")
+        elif run is not None:
+            button("Resume", partial(self._resume, session, run))
+
+    def _stop(self, session: Session) -> None:
+        with problems_shown():
+            self.sessions.stop(session)
+            ui.notify("stopping: it saves what it has; Stop again interrupts it")
+
+    def _resume(self, session: Session, run: Run) -> None:
+        with problems_shown():
+            words = run.resumed_words(session, self.project)
             name = session.name.removesuffix(" (resumed)") + " (resumed)"
-            self._follow(project, self._page.state.sessions(project).add(name, words))
-
-
-def _without_resume(words: list[str]) -> list[str]:
-    """The command without the options that say what to resume."""
-    kept: list[str] = []
-    skip = False
-    for word in words:
-        if skip:
-            skip = False
-        elif word in ("--resume_model_path", "--restore", "--run-id"):
-            skip = True
-        elif word != "--resume" and not word.startswith("--timesteps="):
-            kept.append(word)
-    return kept
+            self._start(name, words, config=session.config)
 
 
 def _build_input(field: Field, value: Any) -> Any:
@@ -280,14 +230,3 @@ def _build_input(field: Field, value: Any) -> Any:
         text = " ".join(map(str, value)) if isinstance(value, tuple | list) else value
         made = ui.input(label, value=text or "")
     return made.classes("w-full").props(f"dense stack-label data-field={field.name}")
-
-
-def _write_rllib_file(project: Project) -> None:
-    """The file for RLlib's own settings; one that exists is the user's."""
-    path = project.folder / RLLIB_FILE
-    if not path.exists():
-        text = (
-            "# Settings of RLlib that the controller's form does not have; see docs/rllib.md.\n"
-            "env: godot\nenv_config:\n  env_path: .\n"
-        )
-        write_whole(path, text.encode())

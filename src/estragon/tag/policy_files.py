@@ -94,6 +94,11 @@ def load_policy(path: Path, rules: Rules, role: Role) -> FrozenPolicy:
     return policies[role]
 
 
+def trained_steps(path: Path) -> dict[str, int]:
+    """By role in a file, the agent-steps it has learned from."""
+    return {str(role): steps for role, steps in _read(path)[0].trained_steps.items()}
+
+
 def _parts(policy: FrozenPolicy) -> dict[str, np.ndarray]:
     parts = {"mean": policy.mean, "scale": policy.scale, "moves": policy.moves}
     for layer, (weight, bias) in enumerate(policy.weights):

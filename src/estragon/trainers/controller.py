@@ -89,13 +89,18 @@ class RunRecord:
         """Write the record of a run that starts."""
         self.path = path
         self.metrics_path = path.with_suffix(".metrics.jsonl")
-        self._about = {"name": name, "status": "running", "started": utc_now(), "pid": os.getpid()}
-        self._about |= {"metrics": self.metrics_path.name, **about}
+        self._about: dict[str, Any] = {"name": name, "status": "running", "started": utc_now()}
+        self._about |= {"pid": os.getpid(), "metrics": self.metrics_path.name, **about}
         write_json(path, self._about)
 
     def add(self, metric: dict[str, Any]) -> None:
         """Append an iteration."""
         append_whole(self.metrics_path, json.dumps(metric, allow_nan=False).encode() + b"\n")
+
+    def add_checkpoint(self, path: Path) -> None:
+        """Note where a checkpoint is, for a run that cannot be asked any more."""
+        self._about["checkpoints"] = [*self._about.get("checkpoints", []), str(path)]
+        write_json(self.path, self._about)
 
     def end(self, status: str, **facts: Any) -> None:
         """Write how the run ended: finished, stopped, interrupted or failed."""

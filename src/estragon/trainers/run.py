@@ -57,8 +57,8 @@ class TrainerAdapter(Protocol):
     def train(self, run: "Run") -> None:
         """Train until the run is over; call `run.end_iteration` after each iteration."""
 
-    def save_checkpoint(self, folder: Path) -> None:
-        """Write a checkpoint into the run directory."""
+    def save_checkpoint(self, folder: Path) -> Path:
+        """Write a checkpoint, usually into the run directory."""
 
     def save(self, folder: Path) -> Path:
         """Write the final model or checkpoint into the run directory."""
@@ -201,7 +201,9 @@ class Run:
     def save_checkpoint(self) -> None:
         """Save a checkpoint; a full disk is a warning."""
         try:
-            self._learner.save_checkpoint(self.folder)
+            path = self._learner.save_checkpoint(self.folder)
+            for record in self._records:
+                record.add_checkpoint(path)
         except UserError as error:
             warn(f"no checkpoint at {self.counters.timesteps} steps: {error}")
 

@@ -1,5 +1,6 @@
 """Options of training with RLlib; imports nothing heavy, so that `--help` is quick."""
 
+import copy
 import dataclasses
 import functools
 import inspect
@@ -12,7 +13,7 @@ import tyro
 
 from estragon.envs.launch import Launch
 from estragon.support.errors import UserError
-from estragon.support.files import ensure_writable
+from estragon.support.files import ensure_writable, write_whole
 from estragon.support.options import optional
 from estragon.trainers.settings import (
     PARALLEL,
@@ -168,6 +169,21 @@ STOPS = {
     "training_iteration": "iterations",
     "episode_reward_mean": "reward",
 }
+HEAD = """\
+# Settings of `estragon train rllib`. The controller sets what its form has when it starts a run.
+# All other keys are yours (docs/rllib.md): several policies, their networks, what else RLlib has.
+"""
+PLACES = {
+    "env_path": "env_config.env_path",
+    "env_action_repeat": "env_config.action_repeat",
+    "env_speedup": "env_config.speedup",
+    "show_window": "env_config.show_window",
+    "fcnet_hiddens": "model.fcnet_hiddens",
+    "stop_time_seconds": "stop.time_total_s",
+    "stop_timesteps_total": "stop.timesteps_total",
+}
+"""A controller's key without its prefix → where it is in a file; others are at the top."""
+ONLY_OF_CONTROLLERS = {"experiment_name", "mode", "resume_from", "stop_file_path", "stop_mode"}
 NUMBER = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 """YAML reads 3e-4 as a string."""
 PolicyMapping = Callable[..., str]
@@ -256,6 +272,37 @@ def read_config_file(path: Path | None) -> FileConfig:
         return _read(found, path)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
+
+
+def write_config_file(path: Path, config: dict[str, Any]) -> None:
+    """Set what a controller's `training_config.json` says in a file; all other keys stay."""
+    import yaml
+
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    changed = copy.deepcopy(found) if isinstance(found, dict) else {}
+    for name, value in config.items():
+        key = name.removeprefix(RllibSettings.CONTROLLER_PREFIX)
+        if key in ONLY_OF_CONTROLLERS:
+            continue
+        *sections, last = PLACES.get(key, key).split(".")
+        if "config" in changed and (sections or [last])[0] not in TOP_KEYS:
+            sections = ["config", *sections]
+        table = changed
+        for section in sections:
+            if not isinstance(table.get(section), dict):
+                table[section] = {}
+            table = table[section]
+        if value is None:
+            table.pop(last, None)
+        else:
+            table[last] = value
+    changed = {key: value for key, value in changed.items() if value != {}}
+    if changed != found:
+        text = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True)
+        write_whole(path, (HEAD + text).encode())
 
 
 def _read(found: Any, path: Path) -> FileConfig:

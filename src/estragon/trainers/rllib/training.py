@@ -255,9 +255,9 @@ class RllibAdapter:
             self.counters.checkpoints += 1
         return path
 
-    def save_checkpoint(self, folder: Path) -> None:
+    def save_checkpoint(self, folder: Path) -> Path:
         """Write a checkpoint."""
-        self.save(folder)
+        return self.save(folder)
 
     def export(self, saved: Path) -> dict[str, str]:
         """Write the policies as ONNX, if asked for."""

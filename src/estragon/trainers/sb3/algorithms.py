@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -88,6 +89,16 @@ ALGORITHMS: dict[str, Sb3Algorithm] = {
         Sb3Algorithm("maskable_ppo", MaskablePPO, DISCRETE, PPO_DEFAULTS),
     )
 }
+
+
+def print_hyperparameters() -> None:
+    """Print as JSON, by algorithm, the hyperparameters that it has, with their defaults."""
+    found = {}
+    for name, each in ALGORITHMS.items():
+        parameters = inspect.signature(each.cls.__init__).parameters
+        usual = {key: part.default for key, part in parameters.items()} | dict(each.defaults)
+        found[name] = {key: usual.get(key) for key in sorted(each.hyperparameters)}
+    print(json.dumps(found, default=str))
 
 
 def choose(name: AlgorithmName | None, policy_type: PolicyType) -> Sb3Algorithm:

@@ -356,7 +356,7 @@ class Sb3Adapter:
         finally:
             hook.remove()
 
-    def save_checkpoint(self, folder: Path) -> None:
+    def save_checkpoint(self, folder: Path) -> Path:
         """Write a checkpoint; only the latest keeps its replay buffer, which is large."""
         steps = self.model.num_timesteps
         path = folder / "checkpoints" / f"rl_model_{steps}_steps.zip"
@@ -367,6 +367,7 @@ class Sb3Adapter:
             self._latest_replay.unlink(missing_ok=True)
         self._latest_replay = model_file.replay_path(path)
         self.counters.checkpoints += 1
+        return path
 
     def save(self, folder: Path) -> Path:
         """Write the model, with its replay buffer beside it."""

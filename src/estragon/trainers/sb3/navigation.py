@@ -14,7 +14,6 @@ from estragon.spacetime.config import RLConfig
 from estragon.spacetime.rewards import RewardCalculator
 from estragon.spacetime.vec_rewards import NavigationRewards
 from estragon.support import paths
-from estragon.support.errors import UserError
 from estragon.support.parameters import Plan
 from estragon.trainers.metrics import Episodes
 from estragon.trainers.sb3.evaluating import (
@@ -27,7 +26,7 @@ from estragon.trainers.sb3.learner import Sb3Adapter
 from estragon.trainers.sb3.model_file import ModelFile
 from estragon.trainers.sb3.scene_callbacks import PerformanceMetricsCallback, SceneReloadCallback
 from estragon.trainers.sb3.settings import Sb3Hyperparameters, Sb3Settings
-from estragon.trainers.sb3.training import Additions, open_games
+from estragon.trainers.sb3.training import Additions, open_games, resumed
 from estragon.trainers.sb3.training import train as train_sb3
 from estragon.trainers.settings import note
 
@@ -63,16 +62,9 @@ class Navigation:
             resume: a checkpoint to continue from.
             onnx: where to write the final policy for games.
         """
-        training = self.config.training
         settings = dataclasses.replace(self._settings(), onnx_export_path=onnx)
         if resume is not None:
-            path = resolve(resume)
-            left = training.total_timesteps - ModelFile(path).steps
-            if left <= 0:
-                raise UserError(
-                    f"{path} has all {training.total_timesteps:,} steps; --timesteps asks for more"
-                )
-            settings = dataclasses.replace(settings, resume_model_path=path, timesteps=left)
+            settings = resumed(settings, resolve(resume))
         note(f"checkpoints, best_models and logs are in {self.output}")
         additions = Additions(
             resume_flag="--resume",

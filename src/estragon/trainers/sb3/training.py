@@ -13,6 +13,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from estragon.envs.sb3_env import GodotVecEnv
+from estragon.support.errors import UserError
 from estragon.support.parameters import Plan, Rule
 from estragon.trainers import run as run_loop
 from estragon.trainers.controller import Controller
@@ -104,6 +105,16 @@ def train(
         return Run(
             learner, folder, controller, name, limits=limits, about=about, curriculum=curriculum
         ).execute()
+
+
+def resumed(settings: Sb3Settings, checkpoint: Path) -> Sb3Settings:
+    """The settings that continue a checkpoint until all `timesteps` are done."""
+    left = settings.timesteps - ModelFile(checkpoint).steps
+    if left <= 0:
+        raise UserError(
+            f"{checkpoint} has all {settings.timesteps:,} steps; --timesteps asks for more"
+        )
+    return dataclasses.replace(settings, resume_model_path=checkpoint, timesteps=left)
 
 
 def play(settings: Sb3Settings, model_path: Path) -> int:

@@ -17,6 +17,8 @@ SETTINGS = "metrics_settings.json"
 PREFERRED = ("episode_reward_mean", "seeker_win_rate", "reward_mean")
 ROWS = 20
 MOST_RUNS = 8
+REDRAW_SEC = 3.0
+"""Until what has grown is drawn again: drawing takes time from a trainer on the same machine."""
 COLUMNS = {
     "training_iteration": "iteration",
     "timesteps_total": "steps",
@@ -49,6 +51,9 @@ class MetricsTab(Tab):
         self._filling = False
         """Whether the page itself changes a choice, not the user."""
         self._drawn: Any = None
+        """Sizes of the files and what was chosen when the chart was drawn."""
+        self._drawn_choice: Any = None
+        self._drawn_at = 0.0
         settings: dict[str, Any] = {}
         with problems_shown():
             settings = self.project.read_settings(SETTINGS)
@@ -119,6 +124,9 @@ class MetricsTab(Tab):
         if not runs or state == self._drawn:
             return
         begun = time.monotonic()
+        chosen = ([each.id for each in runs], *state[1:])
+        if chosen == self._drawn_choice and begun < self._drawn_at + REDRAW_SEC:
+            return
         files = [self.state.metrics(each) for each in runs]
         wanted = self._metric.value or self._wanted
         found = await asyncio.to_thread(_read, files, wanted, share)
@@ -145,6 +153,8 @@ class MetricsTab(Tab):
             for number, row in enumerate(found.rows)
         ]
         self._drawn = (sizes, found.metric, share, log)
+        self._drawn_choice = (chosen[0], *self._drawn[1:])
+        self._drawn_at = begun
         drawn, took = sum(len(points.x) for points in found.lines), time.monotonic() - begun
         self._took.text = f"{drawn:,} points drawn, read in {took:.2f} s"
 

@@ -96,6 +96,15 @@ def test_from_an_example_to_a_match(
         visit.sees("export: finished")
         (model,) = project.path.glob("policies/*.onnx")
         visit.sees("acts like the model")
+        page.get_by_text("quantize to int8, too").click()
+        visit.click("Export")
+        visit.sees(".int8.onnx ·")
+        visit.click("Distill")
+        visit.sees("-32x32.onnx ·")
+        visit.sees("distill: finished")
+        (quantized,), (distilled,) = (
+            project.path.glob(f"policies/*{ending}.onnx") for ending in (".int8", "-32x32")
+        )
         visit.tab("Matches")
         visit.click("Play the latest policies")
         visit.sees("ended by")
@@ -109,7 +118,9 @@ def test_from_an_example_to_a_match(
         "Controller: a project from an example, in Chromium",
         f"probed; PPO stopped, resumed and finished at {steps:,} steps; reward {stopped[0]:.2f} to "
         f"{statistics.mean(resumed[-3:]):.2f}; ONNX of {model.stat().st_size / 1e3:.0f} kB acts "
-        "like the model; a match seen in 3D; no request to another host",
+        f"like the model, {quantized.stat().st_size / 1e3:.0f} kB in int8, "
+        f"{distilled.stat().st_size / 1e3:.0f} kB distilled; a match seen in 3D; no request to "
+        "another host",
         held=grew > 0.5 and steps >= 20_000,
     )
     assert grew > 0.5

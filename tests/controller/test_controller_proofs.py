@@ -197,7 +197,7 @@ def test_what_a_page_costs_the_trainer(
             speed_in(BLOCK_SEC)  # warm up
             ratios, shares = [], []
             for number in range(BLOCKS):
-                speeds = {}
+                speeds: dict[bool, float] = {}
                 for watched in (False, True) if number % 2 else (True, False):  # no drift counts
                     if not watched:
                         speeds[watched] = speed_in(BLOCK_SEC)

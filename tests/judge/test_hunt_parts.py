@@ -222,7 +222,7 @@ def test_what_stops_responding_while_the_rest_still_moves() -> None:
 
 def test_a_range_that_is_filled_is_not_left() -> None:
     usual = healthy()
-    assert usual.ranges == {f"observation {index}": (-1.0, 1.0) for index in range(3)}
+    assert usual.ranges == {f"observation {index}": (-1.6, 1.6) for index in range(3)}
     assert findings([shot(), shot(obs=(1.4, 0.0, 0.0))]) == []
     expected = ["range: observation 0"]
     assert findings([shot(), shot(obs=(1.9, 0.0, 0.0))]) == expected
@@ -344,7 +344,7 @@ def test_variables_of_scripts_are_judged() -> None:
 
     usual = warmed_up([rollout() for _ in range(12)])
     assert set(usual.clocks) == {"Main:ticks"}
-    assert usual.ranges["Main:fuel"] == (0.0, 1.0)
+    assert usual.ranges["Main:fuel"] == pytest.approx((-0.05, 1.05))
     assert seen(usual, rollout()) == set()
     assert seen(usual, rollout(stops_at=30)) == {"clock: Main:ticks"}
     assert seen(usual, rollout(fuel=-1.0)) == {"range: Main:fuel"}
@@ -426,7 +426,7 @@ def test_repeat_does_again_what_paid() -> None:
     random, archive = np.random.default_rng(0), CellArchive(20.0, [])
     explorer = EXPLORERS["repeat"](ActionSampler(TABLE), random)
     paid = [[0.5, -0.5, 0.0], [0.5, -0.5, 1.0]]
-    archive.note_pay(Rollout(3, paid), random)
+    archive.note_pay(archive.key_of(shot()), Rollout(3, paid), random)
     presses = []
     for _ in range(12):
         start = explorer.start(archive)

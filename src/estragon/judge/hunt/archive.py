@@ -67,8 +67,8 @@ class CellArchive:
         """Visits by place, seen from above."""
         self.curve: list[tuple[float, int]] = []
         """Seconds played, cells."""
-        self.paid: list[tuple[Rollout, int]] = []
-        """Rollouts, and after how many of their actions something was paid."""
+        self.paid: dict[int, Rollout] = {}
+        """The shortest rollout with which something was paid or punished, by what flags tell."""
         self.suspects: list[Rollout] = []
         """Rollouts that may have locked the game."""
         self.cell_size = max(size, 1e-6) / BINS
@@ -102,11 +102,13 @@ class CellArchive:
             cell.rollout, cell.steps = rollout, steps
         return False
 
-    def note_pay(self, rollout: Rollout, random: np.random.Generator) -> None:
-        """The last action of a rollout was paid."""
-        self.paid.append((rollout, len(rollout.actions)))
+    def note_pay(self, key: Key, rollout: Rollout, random: np.random.Generator) -> None:
+        """The last action of a rollout was paid, and led to a cell."""
+        kind = self._kind(key)
+        if kind not in self.paid or len(rollout.actions) < len(self.paid[kind].actions):
+            self.paid[kind] = Rollout(rollout.seed, list(rollout.actions))
         if len(self.paid) > MOST_PAID:
-            del self.paid[random.integers(MOST_PAID)]
+            del self.paid[list(self.paid)[random.integers(len(self.paid))]]
 
     def choose(self, random: np.random.Generator) -> tuple[Key, Cell] | None:
         """A cell to return to: rarely visited, rarely chosen; every other time of rare flags."""
@@ -125,9 +127,13 @@ class CellArchive:
         cells[index].chosen += 1
         return keys[index], cells[index]
 
+    def _kind(self, key: Key) -> int:
+        """What the flags of a cell tell."""
+        return key[-1] >> self._planes.shape[1]
+
     def _add(self, key: Key, cell: Cell) -> None:
         self.cells[key] = cell
-        self._kinds.setdefault(key[-1] >> self._planes.shape[1], [0, []])[1].append(key)
+        self._kinds.setdefault(self._kind(key), [0, []])[1].append(key)
 
     def plain(self) -> dict[str, Any]:
         """As JSON; cells share their rollouts."""
@@ -146,6 +152,7 @@ class CellArchive:
             "rollouts": [msgspec.to_builtins(each) for each in rollouts],
             "cells": cells,
             "heat": heat,
+            "paid": [[kind, msgspec.to_builtins(each)] for kind, each in self.paid.items()],
             "curve": self.curve,
         }
 
@@ -154,5 +161,6 @@ class CellArchive:
         rollouts = msgspec.convert(plain["rollouts"], list[Rollout])
         for key, visits, number, steps in plain["cells"]:
             self._add(tuple(key), Cell(visits, rollouts[number], steps))
+        self.paid = {kind: msgspec.convert(each, Rollout) for kind, each in plain["paid"]}
         self.heat = {(x, y): count for x, y, count in plain["heat"]}
         self.curve = [(float(sec), int(count)) for sec, count in plain["curve"]]

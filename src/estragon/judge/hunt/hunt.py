@@ -1,5 +1,6 @@
 """`estragon judge hunt`: games played side by side until they break; every bug becomes a trace."""
 
+import copy
 import itertools
 import threading
 import time
@@ -156,9 +157,7 @@ class Hunt:
 
     def takes(self, finding: Finding, rollouts: list[Rollout]) -> bool:
         """Whether the caller must handle a finding: it is new, or a known one much shorter."""
-        key: tuple[object, ...] = (finding.signature,)
-        if finding.oracle in BY_PLACE and finding.place:
-            key += tuple(round(2.0 * value / self.state.level) for value in finding.place)
+        key = self._key_of(finding)
         with self.lock:
             same = [each for each in self._lengths if each[0] == finding.signature]
             failed = self.state.unconfirmed.get(finding.signature, 0)
@@ -169,6 +168,13 @@ class Hunt:
                 return False
             self._lengths[key] = length
             return True
+
+    def _key_of(self, finding: Finding) -> tuple[object, ...]:
+        """Findings with the same key are the same bug."""
+        key: tuple[object, ...] = (finding.signature,)
+        if finding.oracle in BY_PLACE and finding.place:
+            key += tuple(round(2.0 * value / self.state.level) for value in finding.place)
+        return key
 
     def handle(
         self,
@@ -182,8 +188,10 @@ class Hunt:
 
         `leaking` are rollouts that leak most, if that is the bug: one again and again should do.
         """
-        found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
-        budget = float(np.clip(3.0 * settings.minutes, 6.0, 60.0))
+        found_sec, settings = self.state.played_sec, self.settings
+        with self.lock:  # a replay must know what was known, but the hunt does not learn from it
+            usual = copy.deepcopy(self.state.usual)
+        budget = float(np.clip(6.0 * settings.minutes, 6.0, 60.0))
         shortener = Shortener(game, finding, usual, settings.user, budget)
         tries = [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]
         if finding.oracle == "leak":
@@ -230,6 +238,7 @@ class Hunt:
             clicks=outcome.clicks,
             step_sec=round(outcome.step_sec, 4),
         )
+        self._lengths[self._key_of(finding)] = trace.length
         self._add(trace)
         return True
 

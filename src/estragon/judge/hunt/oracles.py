@@ -40,11 +40,11 @@ REPEATED_STEPS = 12
 """So many steps after a reset are compared with those of other rollouts with the same actions."""
 FRAME_MS = 40.0
 JUMP = 5.0
-SPARE, OBS_SPARE = 0.05, 0.3
 NAN = -1e308
 """How the probe reports a variable that is NaN."""
 TIGHT = 1.35
-"""What stops the player stops it at much the same distance."""
+TOUCHES = 4.0
+"""What stops the player stops it at much the same distance, and not far away."""
 PASSED, SIBLINGS = 0.6, 8
 EVENTS = 20
 """So many events of a group must be known to judge another one."""
@@ -78,15 +78,8 @@ class Watcher:
         self._counts: list[np.ndarray] = []
         self._is_warm = False
         everything = (-np.inf, np.inf)
-        self._ranges = (
-            np.array([usual.ranges.get(each, everything) for each in usual.variables])
-            .reshape(-1, 2)
-            .T
-        )
-        spare = [
-            OBS_SPARE if each.startswith("observation ") else SPARE for each in usual.variables
-        ]
-        self._spare = np.array(spare) * np.clip(self._ranges[1] - self._ranges[0], 1.0, 2.0)
+        ranges = [usual.ranges.get(each, everything) for each in usual.variables]
+        self._ranges = np.array(ranges).reshape(-1, 2).T
         self._clock_steps = np.array([usual.clocks.get(each, 0.0) for each in usual.variables])
         self._is_clock = self._clock_steps != 0.0
         self._met: list[str] = []
@@ -247,9 +240,9 @@ class Watcher:
             name = usual.variables[index]
             found.append(Finding("nan", kind_of(name), f"{name} is NaN"))
         beyond = np.maximum(self._ranges[0] - values, values - self._ranges[1])
-        for index in np.flatnonzero((beyond > self._spare) & (values != NAN)):
+        for index in np.flatnonzero((beyond > 0.0) & (values != NAN)):
             name, (low, high) = usual.variables[index], self._ranges[:, index]
-            usually = f"within {low:g} and {high:g}" if high < COUNTER else "not negative"
+            usually = f"within {low:.3g} and {high:.3g}" if high < COUNTER else "not negative"
             found.append(
                 Finding("range", _label(name), f"{name} is {values[index]:g}, usually {usually}")
             )
@@ -268,16 +261,18 @@ class Watcher:
 
     def _things(self, shot: Snapshot) -> list[Finding]:
         """The first body is inside a solid thing, or passes a thing whose siblings stop it."""
-        scene, near = shot.scene, shot.things[:, 3]
+        scene, near, places = shot.scene, shot.things[:, 3], shot.things[:, :3]
         if self._met != scene.things:
             self._remember()
             self._met, self._kinds = scene.things, scene.kinds
             self._limits = self._find_limits()
         if not len(near):
             return []
-        self._nearest = np.minimum(self._nearest, near)
+        # What is moved to where the player is says nothing.
+        stays, self._places = (places == self._places).all(axis=1), places
+        self._nearest = np.where(stays, np.minimum(self._nearest, near), self._nearest)
         found, ended = [], shot.ended.any()
-        for index in np.flatnonzero(near < np.maximum(self._limits, INSIDE)):
+        for index in np.flatnonzero(stays & (near < np.maximum(self._limits, INSIDE))):
             name, value = scene.things[index].removeprefix("/root/"), near[index]
             if value < self._limits[index] and not ended:  # an end is what may stop the player
                 text = f"the player is {value:.3g} from {name}; usually it and its siblings cannot "
@@ -297,6 +292,7 @@ class Watcher:
         """(things,): nearer to each than this is a bug, because of its siblings, or all before."""
         near, kinds = self._usual.near, self._kinds
         self._nearest = np.full(len(self._met), np.inf)
+        self._places = np.full((len(self._met), 3), np.nan)
         limits = np.zeros(len(self._met))
         stops = [_stop(near.get(each, []), SIBLINGS) for each in self._met]
         for index, thing in enumerate(self._met):
@@ -469,7 +465,7 @@ def _label(name: str) -> str:
 def _stop(approaches: list[float], least: int) -> float:
     """Where a thing stops the player, if all of the nearest approaches end there; else 0."""
     nearest = approaches[:least]
-    is_stop = len(nearest) == least and 0.0 < nearest[-1] <= TIGHT * nearest[0]
+    is_stop = len(nearest) == least and 0.0 < nearest[-1] <= min(TIGHT * nearest[0], TOUCHES)
     return nearest[0] if is_stop else 0.0
 
 

@@ -1,5 +1,6 @@
 """Shortens what was played until only what the bug needs is left: delta debugging."""
 
+import copy
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -49,7 +50,8 @@ class Shortener:
         """Play rollouts; only in a new process is it certain that nothing else had a part."""
         if fresh or self._is_dirty or self._finding.oracle in NEEDS_FRESH:
             self._game.restart(None if fresh else TRY_TIMEOUT_SEC)
-        outcome = play(self._game, rollouts, self._usual, self._user, self._finding.signature)
+        usual = copy.deepcopy(self._usual)
+        outcome = play(self._game, rollouts, usual, self._user, self._finding.signature)
         self._is_dirty = self._finding.oracle in ("crash", "hang")
         return outcome
 

@@ -14,6 +14,7 @@ STILL = 0.05
 """A value is still if it changes this little in STUCK_STEPS, compared with what is usual."""
 CLOCK_STEPS = 5
 """A clock that does not change in so many steps stands still."""
+SPARE, OBS_SPARE = 0.05, 0.3
 RANGE_STEPS = 600
 """What a variable does in fewer steps says nothing about its range."""
 INFOS = 20
@@ -295,7 +296,7 @@ class Warmup:
                 flags.append(name)
             elif step and (change * step >= 0.0).all() and stops[index] < 0.15:
                 usual.clocks |= {name: step} if np.isclose(change, step).mean() > 0.9 else {}
-            if found := range_of(column, kind):
+            if found := range_of([each[:, index] for each in self._values], kind):
                 usual.ranges[name] = found
         kept: list[str] = []
         for name in sorted(flags, key=lambda each: self._types[each] == "o"):
@@ -474,23 +475,27 @@ def is_varied(actions: np.ndarray) -> bool:
     return bool((np.ptp(actions, axis=0) >= 1.0).all() and len(np.unique(actions, axis=0)) >= 4)
 
 
-def range_of(column: np.ndarray, kind: str) -> tuple[float, float] | None:
-    """What a variable or an observation keeps within, if that is clear; a few values do not count.
+def range_of(episodes: list[np.ndarray], kind: str) -> tuple[float, float] | None:
+    """What a variable or an observation keeps within, with some to spare, if that is clear.
 
-    An observation has to fill 0 to 1, or -1 to 1, up to both ends.
+    That is 0 to 1, or -1 to 1, if it fills that up to both ends; or, for a variable, 0 and more.
     """
+    column = np.concatenate(episodes)
     if len(column) < RANGE_STEPS or len(np.unique(column)) < {"o": 20, "f": 10}.get(kind, 3):
         return None
-    for low in (0.0, -1.0) if kind == "o" else ():
+    # What few episodes show may be the bug.
+    least = float(np.quantile([each.min() for each in episodes], 0.1))
+    most = float(np.quantile([each.max() for each in episodes], 0.9))
+    for low in (0.0, -1.0) if kind in "of" else ():
         inside = ((column >= low - 1e-6) & (column <= 1.0 + 1e-6)).mean()
         edge = 0.05 * (1.0 - low)
         at_ends = min((column <= low + edge).mean(), (column >= 1.0 - edge).mean())
         if inside > 0.998 and at_ends > 0.01:
-            return low, 1.0
-    if kind == "o" or (column >= 0.0).mean() <= 0.97 or column.max() >= COUNTER:
+            spare = (OBS_SPARE if kind == "o" else SPARE) * (1.0 - low)
+            return min(low, least) - spare, max(1.0, most) + spare
+    if kind == "o" or least < 0.0 or column.max() >= COUNTER:
         return None
-    is_share = (column <= 1.0).mean() > 0.97 and np.quantile(column, 0.99) > 0.9
-    return 0.0, 1.0 if kind == "f" and is_share else COUNTER
+    return -(SPARE * most if kind == "f" else 0.5), COUNTER
 
 
 def numbers_of(info: dict[str, Any]) -> dict[str, float]:

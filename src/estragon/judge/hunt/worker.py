@@ -114,7 +114,7 @@ class Worker(threading.Thread):
             shot = game.step(action)
             self._explorers[name].learn(shot)
             if not shot.ended.any() and np.abs(shot.rewards).max(initial=0.0) > 0.3 * paid:
-                hunt.archive.note_pay(_copy(rollout), self._random)
+                hunt.archive.note_pay(hunt.archive.key_of(shot), rollout, self._random)
             findings = [
                 each
                 for each in self._watcher.watch(shot, action)

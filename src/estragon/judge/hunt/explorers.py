@@ -17,10 +17,12 @@ from estragon.support.errors import UserError
 STICK = 0.88
 AHEAD_SEC, MOST_AHEAD_SEC = 0.4, 20.0
 """A body that is pushed is steered by where it will be."""
+MOST_SOUGHT = 400
+"""So many steps a thing is sought at most."""
 ABOVE = 1.5
 """Who climbs on a thing aims so high above its middle, in sizes of the body."""
-EVEN = 0.4
-"""Share of rollouts for which all explorers have the same chance."""
+EVEN = 0.3
+"""What an explorer that finds nothing gets of the time of the best one, about."""
 SEEDS = 64
 """Most rollouts start from one of these seeds, so that cells of one seed add up."""
 
@@ -339,11 +341,14 @@ class SeekExplorer(StickyExplorer):
         if self._name:
             self._sought[self._name] = self._sought.get(self._name, 0) + 1
             self._target = shot.things[shot.scene.things.index(self._name), :3]
-        # As long as it takes at half the greatest speed.
+        # As long as it takes at half the speed that it has, or that its best move gives it.
         effects = self._agents[self._agent][2]
-        speed = max(float(np.linalg.norm(effects, axis=1).max()), 1e-6)
+        speed = float(np.linalg.norm(effects, axis=1).max())
+        if shot.scene.is_rigid:
+            seconds = len(shot.ticks) / shot.scene.ticks_per_sec
+            speed = seconds * float(np.linalg.norm(shot.bodies[-1, self._agent, 3:6]))
         distance = float(np.linalg.norm(self._target - at))
-        self._left = 120 if shot.scene.is_rigid else int(np.clip(2.0 * distance / speed, 20, 400))
+        self._left = int(np.clip(2.0 * distance / max(speed, 1e-6), 20, MOST_SOUGHT))
 
 
 class PolicyExplorer(StickyExplorer):
@@ -398,7 +403,7 @@ EXPLORERS: dict[str, type[Explorer]] = {
 
 
 class Bandit:
-    """UCB over explorers: the time goes to the one that finds most new cells and bugs."""
+    """Gives the time to the explorers that find most new cells and bugs."""
 
     def __init__(self, names: list[str]) -> None:
         self.gain = dict.fromkeys(names, 0.0)
@@ -406,19 +411,11 @@ class Bandit:
         self.bugs = dict.fromkeys(names, 0)
         self._recent = {name: [0.0, 1e-3] for name in names}
 
-    def choose(self, random: np.random.Generator) -> str:
-        """The next explorer."""
-        untried = [name for name, spent in self.time_sec.items() if spent == 0.0]
-        if untried or random.random() < EVEN:
-            return str(random.choice(untried or list(self.time_sec)))
+    def choose(self) -> str:
+        """The next explorer: the one that had least of the time that its rate of finds deserves."""
         rates = {name: gain / sec for name, (gain, sec) in self._recent.items()}
         top = max(1e-9, *rates.values())
-        total = sum(self.time_sec.values())
-        bonus = {
-            name: 0.5 * np.sqrt(np.log(1.0 + total) / (1.0 + sec))
-            for name, sec in self.time_sec.items()
-        }
-        return max(rates, key=lambda name: rates[name] / top + bonus[name])
+        return min(rates, key=lambda name: self.time_sec[name] / (EVEN + rates[name] / top))
 
     def reward(self, name: str, new_cells: int, bugs: int, sec: float) -> None:
         """What a rollout gained; old gains fade."""

@@ -97,6 +97,7 @@ class Watcher:
     def is_overdue(self) -> bool:
         """Whether it is worth playing on: the episode should have ended, or something is stuck."""
         is_late = self._usual.is_capped and self._length > self._usual.longest_episode + 2
+        is_late |= self.flags.steps_open > 0
         return is_late or any(windows > 2 for windows in self._still.values())
 
     def growth(self, leak: str) -> np.ndarray:
@@ -231,7 +232,8 @@ class Watcher:
         if self._length % 10 == 0:
             actions = np.array([action for _, action in self._recent])
             self._varied = len(actions) == STUCK_STEPS and is_varied(actions)
-        if lock := self.flags.add(shot, varied=self._varied):
+        # The last step of an episode may show the variables of the next one.
+        if not shot.ended.any() and (lock := self.flags.add(shot, varied=self._varied)):
             text = f"after {lock} much of what usually changes never does, in {LOCK_STEPS} steps"
             found.append(Finding("lock", kind_of(lock), text))
         values = shot.read(usual.variables)

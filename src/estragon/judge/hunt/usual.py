@@ -357,6 +357,8 @@ class FlagWatch:
         self._usual, count = usual, len(usual.flags)
         self.is_suspect = False
         """Whether this may be a lock: worth playing on from here."""
+        self.steps_open = 0
+        """For so many steps it is worth to see whether a flag is ever left."""
         self._values: np.ndarray | None = None
         self._steps = np.zeros(count, int)
         self._changes = np.zeros((count, count), int)
@@ -374,6 +376,7 @@ class FlagWatch:
         if before is None:
             return ""
         changed = values != before
+        self.steps_open -= 1
         self._length += varied
         self._steps += varied
         self._all += changed & varied
@@ -381,6 +384,9 @@ class FlagWatch:
         for index in np.flatnonzero(changed).tolist():
             self._fold(index, before[index], is_left=True)
             self._steps[index], self._changes[index], self._is_entered[index] = 0, 0, True
+            latch = self._usual.latches.get(self._key(index, values[index]))
+            if latch is None or not latch.left:
+                self.steps_open = 2 * LOCK_STEPS
         ripe = self._is_entered & (self._steps == LOCK_STEPS) & varied
         for index in np.flatnonzero(ripe).tolist():
             key = self._key(index, values[index])

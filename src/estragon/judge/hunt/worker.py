@@ -75,7 +75,7 @@ class Worker(threading.Thread):
         """One rollout of the explorer whose turn it is."""
         hunt, began = self._hunt, time.monotonic()
         with hunt.lock:
-            name = hunt.bandit.choose(self._random)
+            name = hunt.bandit.choose()
             start = self._explorers[name].start(hunt.archive)
         only_repeats = bool(self._to_repeat)
         if only_repeats:

@@ -270,10 +270,10 @@ class Watcher:
             self._limits = self._find_limits()
         if not len(near):
             return []
-        # What is moved to where the player is says nothing.
-        stays, self._places = (places == self._places).all(axis=1), places
+        # What is moved to where the player is says nothing; an end moves things after the touch.
+        found, ended = [], bool(shot.ended.any())
+        stays, self._places = (places == self._places).all(axis=1) | ended, places
         self._nearest = np.where(stays, np.minimum(self._nearest, near), self._nearest)
-        found, ended = [], shot.ended.any()
         for index in np.flatnonzero(stays & (near < np.maximum(self._limits, INSIDE))):
             name, value = scene.things[index].removeprefix("/root/"), near[index]
             if value < self._limits[index] and not ended:  # an end is what may stop the player

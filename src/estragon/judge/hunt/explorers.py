@@ -242,7 +242,7 @@ class RepeatExplorer(StickyExplorer):
             [*part, *np.where(moves, -part, part)],
         ]
         loop = [self.sampler.valid(each) for each in loops[kind]]
-        self._loop = loop * int(self.random.integers(4, 12))
+        self._loop = loop * int(self.random.integers(6, 24))
         return Start(rollout.seed, prefix)
 
     def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:

@@ -465,7 +465,6 @@ def trace() -> Trace:
         explorer="sticky",
         found_sec=1.0,
         first_seen="2026-01-01",
-        start=[0.0, 0.5, 0.0],
         places=[[float(x), 0.5, 0.0] for x in (0, 1, 2, 3, 3, 3)],
         clicks={"4": "Open"},
         step_sec=0.1,

@@ -69,8 +69,6 @@ class CellArchive:
         """Seconds played, cells."""
         self.paid: dict[int, Rollout] = {}
         """The shortest rollout with which something was paid or punished, by what flags tell."""
-        self.suspects: list[Rollout] = []
-        """Rollouts that may have locked the game."""
         self.cell_size = max(size, 1e-6) / BINS
         self._scale = np.maximum(np.array(obs_scale), 1e-3)
         self._flags = flags

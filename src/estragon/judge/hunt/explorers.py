@@ -204,9 +204,6 @@ class GoExplorer(StickyExplorer):
             sweep = [*self.sampler.sweep(), *[self.sampler.idle] * 3]
             self._held = sweep[self.random.integers(len(sweep))]
             self._patience = int(self.random.integers(5, 40))
-        if archive.suspects and self.random.random() < 0.25:
-            locked = archive.suspects[self.random.integers(len(archive.suspects))]
-            return Start(locked.seed, locked.actions)
         chosen = archive.choose(self.random)
         if chosen is None:
             return start

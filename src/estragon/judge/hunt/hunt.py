@@ -144,7 +144,7 @@ class Hunt:
             low, high = level_of(shot.scene.bounds, usual)
             self.state.level = max(float((high - low).max()), 1e-3)
         archive = CellArchive(
-            self.state.level, usual.obs, moves=usual.travel > 0.0, flags=usual.flags
+            self.state.level, usual.obs, moves=usual.low != usual.high, flags=usual.flags
         )
         file = self.settings.output / "archive.json"
         if file.is_file():
@@ -233,7 +233,6 @@ class Hunt:
             explorer=explorer,
             found_sec=round(found_sec, 1),
             first_seen=provenance.now(),
-            start=outcome.places[0] if outcome.places else [],
             places=outcome.places,
             clicks=outcome.clicks,
             step_sec=round(outcome.step_sec, 4),

@@ -51,7 +51,6 @@ class Trace(msgspec.Struct, forbid_unknown_fields=True):
     """Into the hunt."""
     first_seen: str
     """Date and time, UTC."""
-    start: list[float] = []
     places: list[list[float]] = []
     """Where the first body is before the first action, and after each."""
     clicks: dict[str, str] = {}

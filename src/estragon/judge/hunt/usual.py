@@ -73,8 +73,6 @@ class Usual(msgspec.Struct):
     start_high: list[float] = []
     """Where it was after a reset."""
     step_cpu_ms: float = 0.0
-    travel: float = 0.0
-    """How far the first body gets in STUCK_STEPS, usually."""
     span: dict[str, float] = {}
     """How much each lively value changes in STUCK_STEPS of varied actions, usually."""
     still: dict[str, float] = {}
@@ -138,7 +136,6 @@ class Warmup:
         self._boxes: list[tuple[np.ndarray, np.ndarray]] = []
         self._starts: list[list[float]] = []
         self._cpu: list[float] = []
-        self._travels: list[float] = []
         self._spans: dict[str, list[float]] = {}
         self._windows: list[list[dict[str, float]]] = []
         self._bodies: dict[str, list[np.ndarray]] = {}
@@ -203,7 +200,6 @@ class Warmup:
         usual.is_capped = bool(limits)
         usual.longest_episode = max(limits, default=usual.longest_episode)
         usual.step_cpu_ms = float(np.median(self._cpu)) if self._cpu else 0.0
-        usual.travel = float(np.median(self._travels)) if self._travels else 0.0
         # What few episodes show may be the bug: quantiles, not maxima.
         for kind, rows in self._bodies.items():
             tops = np.quantile(rows, 0.85, axis=0).tolist()
@@ -250,8 +246,6 @@ class Warmup:
             if any(each.ended.any() for each in part):
                 continue
             spans = spans_of(part)
-            if spans.keys() >= {"place x", "place y"}:
-                self._travels.append(max(spans[f"place {axis}"] for axis in "xyz"))
             if is_varied(np.array(actions[start - 1 : start - 1 + STUCK_STEPS])):
                 windows.append(spans)
         self._windows.append(windows)
@@ -355,8 +349,6 @@ class FlagWatch:
 
     def __init__(self, usual: Usual) -> None:
         self._usual, count = usual, len(usual.flags)
-        self.is_suspect = False
-        """Whether this may be a lock: worth playing on from here."""
         self.steps_open = 0
         """For so many steps it is worth to see whether a flag is ever left."""
         self._values: np.ndarray | None = None
@@ -390,8 +382,7 @@ class FlagWatch:
         ripe = self._is_entered & (self._steps == LOCK_STEPS) & varied
         for index in np.flatnonzero(ripe).tolist():
             key = self._key(index, values[index])
-            self.is_suspect |= len(self._frozen_by(key, 1, 1.0)) > 0
-            frozen = self._frozen_by(key, LOCK_ENTRIES, LOCK_CHANGES)
+            frozen = self._frozen_by(key)
             if len(frozen) and not self._changes[index][frozen].any():
                 return key
         return ""
@@ -421,13 +412,13 @@ class FlagWatch:
         known = np.array(latch.changes) if latch.changes else np.zeros(len(changes), int)
         latch.changes = (known + changes).tolist()
 
-    def _frozen_by(self, key: str, entries: int, changes: float) -> np.ndarray:
+    def _frozen_by(self, key: str) -> np.ndarray:
         """The flags that never change after this one, if they are many of those that should."""
         latch, every = self._usual.latches.get(key), self._usual.latches.get("")
-        if latch is None or every is None or latch.left or latch.entries < entries:
+        if latch is None or every is None or latch.left or latch.entries < LOCK_ENTRIES:
             return np.zeros(0, int)
         others = np.array(every.changes) / max(every.steps - latch.steps, 1)
-        lively, still = others * latch.steps >= changes, np.array(latch.changes) == 0
+        lively, still = others * latch.steps >= LOCK_CHANGES, np.array(latch.changes) == 0
         frozen = np.flatnonzero(lively & still)
         is_lock = len(frozen) >= max(3, 0.4 * lively.sum())
         return frozen if is_lock else np.zeros(0, int)

@@ -23,9 +23,8 @@ REFERENCES, REFERENCE_STEPS = 2, 10
 """Short rollouts that every process plays three times first, and now and then again."""
 NEARBY_STEPS = 40
 """So long most rollouts look about after they have returned to a cell."""
-MOST_SUSPECTS = 12
 AGAIN = 0.12
-"""Share of the rollouts that begin like one of them."""
+"""Share of the rollouts that begin like a reference."""
 
 
 class Worker(threading.Thread):
@@ -138,8 +137,6 @@ class Worker(threading.Thread):
             self._renew(game)
         with hunt.lock:
             hunt.state.steps += len(rollout.actions)
-            if self._watcher.flags.is_suspect:
-                hunt.archive.suspects = [*hunt.archive.suspects, rollout][-MOST_SUSPECTS:]
             hunt.bandit.reward(name, new_cells, bugs, time.monotonic() - began)
 
     def _length(self) -> int:

@@ -16,7 +16,7 @@ from estragon.judge import provenance
 from estragon.judge.hunt.archive import CellArchive, Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit
 from estragon.judge.hunt.game import HuntedGame
-from estragon.judge.hunt.oracles import Finding, Watcher
+from estragon.judge.hunt.oracles import LEAK_SETTLES, Finding, Watcher
 from estragon.judge.hunt.shorten import Shortener
 from estragon.judge.hunt.state import STATE, Bug, HuntSettings, HuntState
 from estragon.judge.hunt.traces import FORMAT, Trace, action_names, declared_bounds
@@ -169,11 +169,11 @@ class Hunt:
             self._lengths[key] = length
             return True
 
-    def _key_of(self, finding: Finding) -> tuple[object, ...]:
-        """Findings with the same key are the same bug."""
-        key: tuple[object, ...] = (finding.signature,)
-        if finding.oracle in BY_PLACE and finding.place:
-            key += tuple(round(2.0 * value / self.state.level) for value in finding.place)
+    def _key_of(self, bug: Finding | Bug) -> tuple[object, ...]:
+        """The same bug has the same key: its signature, and where it was, if that matters."""
+        key: tuple[object, ...] = (f"{bug.oracle}: {bug.key}",)
+        if bug.oracle in BY_PLACE and bug.place:
+            key += tuple(round(2.0 * value / self.state.level) for value in bug.place)
         return key
 
     def handle(
@@ -181,29 +181,19 @@ class Hunt:
         game: HuntedGame,
         finding: Finding,
         rollouts: list[Rollout],
+        growth: np.ndarray,
         explorer: str,
-        leaking: list[Rollout],
     ) -> bool:
         """Confirm a finding by a replay in a new process, shorten it, write its trace.
 
-        `leaking` are rollouts that leak most, if that is the bug: one again and again should do.
+        `growth` is how much each rollout leaked, if that is the bug.
         """
         found_sec, settings = self.state.played_sec, self.settings
         with self.lock:  # a replay must know what was known, but the hunt does not learn from it
             usual = copy.deepcopy(self.state.usual)
         budget = float(np.clip(6.0 * settings.minutes, 6.0, 60.0))
         shortener = Shortener(game, finding, usual, settings.user, budget)
-        tries = [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]
-        if finding.oracle == "leak":
-            tries = [*([each] * LEAK_RESETS for each in leaking), rollouts[-RECENT:], rollouts]
-        elif finding.oracle == "reset":
-            tries = [rollouts[: 3 * REFERENCES] + rollouts[3 * REFERENCES :][-2:], rollouts]
-        elif finding.oracle == "frame time":
-            tries = [rollouts[-1:]]  # often the machine's fault: not worth a long replay
-        for tried in tries:
-            first_length = sum(len(each.actions) for each in tried)
-            if leaking and tried[0] in leaking:
-                first_length = sum(len(each.actions) for each in rollouts[-LEAK_RESETS:])
+        for tried, first_length in _tries(finding, rollouts, growth):  # noqa: B007
             outcome = shortener.reproduce(tried)
             if outcome.finding is not None:
                 break
@@ -257,7 +247,8 @@ class Hunt:
         finding, folder = trace.finding, self.settings.output / "traces"
         with self.lock:
             bugs = self.state.bugs
-            known = next((each for each in bugs if self._is_same(each, finding)), None)
+            key = self._key_of(finding)
+            known = next((each for each in bugs if self._key_of(each) == key), None)
             if known is not None:
                 if trace.length >= known.length:
                     return
@@ -285,13 +276,6 @@ class Hunt:
             else:
                 bugs[bugs.index(known)] = bug
             self._save()
-
-    def _is_same(self, bug: Bug, finding: Finding) -> bool:
-        if (bug.oracle, bug.key) != (finding.oracle, finding.key):
-            return False
-        if finding.oracle not in BY_PLACE or not bug.place or not finding.place:
-            return True
-        return bool(np.abs(np.subtract(bug.place, finding.place)).max() < 0.5 * self.state.level)
 
     def _report(self) -> None:
         state, seconds = self.state, self.seconds
@@ -331,10 +315,29 @@ class Hunt:
                 "--output, or delete the folder"
             )
         self.state = state
-        self._lengths = {(f"{bug.oracle}: {bug.key}",): bug.length for bug in state.bugs}
+        self._lengths = {self._key_of(bug): bug.length for bug in state.bugs}
         for name, numbers in state.explorers.items():
             if name in self.bandit.gain:
                 self.bandit.gain[name], self.bandit.bugs[name] = (
                     numbers["cells"],
                     int(numbers["bugs"]),
                 )
+
+
+def _tries(
+    finding: Finding, rollouts: list[Rollout], growth: np.ndarray
+) -> list[tuple[list[Rollout], int]]:
+    """What may show a finding again, the shortest first, and how long it was at first."""
+    tries = [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]
+    again: list[tuple[list[Rollout], int]] = []
+    if finding.oracle == "leak":  # one rollout again and again should do, or the last ones
+        tries = [rollouts[-RECENT:], rollouts]
+        lengths = [10 + len(each.actions) for each in rollouts[: len(growth)]]
+        worst = LEAK_SETTLES + np.argsort(-(growth / lengths)[LEAK_SETTLES:])[:2]
+        length = sum(len(each.actions) for each in rollouts[-LEAK_RESETS:])
+        again = [([rollouts[index]] * LEAK_RESETS, length) for index in worst.tolist()]
+    elif finding.oracle == "reset":
+        tries = [rollouts[: 3 * REFERENCES] + rollouts[3 * REFERENCES :][-2:], rollouts]
+    elif finding.oracle == "frame time":
+        tries = [rollouts[-1:]]  # often the machine's fault: not worth a long replay
+    return again + [(each, sum(len(rollout.actions) for rollout in each)) for each in tries]

@@ -102,7 +102,8 @@ class Watcher:
 
     def growth(self, leak: str) -> np.ndarray:
         """(rollouts,): by how much what leaks has grown in each."""
-        grown: np.ndarray = np.diff([each[LEAKS[leak][0]] for each in self._counts])
+        column = LEAKS.get(leak, (1,))[0]
+        grown: np.ndarray = np.diff([each[column] for each in self._counts])
         return grown
 
     def begin(self, seed: int | None = None) -> None:

@@ -10,7 +10,6 @@ from estragon.godot.process import GodotError
 from estragon.judge.hunt.archive import Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Explorer, PolicyExplorer, Start
 from estragon.judge.hunt.game import HuntedGame
-from estragon.judge.hunt.oracles import LEAK_SETTLES
 
 if TYPE_CHECKING:
     from estragon.judge.hunt.hunt import Hunt
@@ -121,15 +120,10 @@ class Worker(threading.Thread):
             ]
         bugs = 0
         for finding in findings:
-            played = [_copy(each) for each in self._history]
-            leaking: list[Rollout] = []
-            if finding.oracle == "leak":
-                growth = self._watcher.growth(finding.key)
-                lengths = [10 + len(each.actions) for each in played[: len(growth)]]
-                best = np.argsort(-growth[LEAK_SETTLES:] / lengths[LEAK_SETTLES:])[:2]
-                leaking = [played[LEAK_SETTLES + int(index)] for index in best]
+            played = [Rollout(each.seed, list(each.actions)) for each in self._history]
+            growth = self._watcher.growth(finding.key)
             try:
-                bugs += hunt.handle(game, finding, played, name, leaking)
+                bugs += hunt.handle(game, finding, played, growth, name)
             except GodotError:
                 game.restart()
         is_old = sum(len(each.actions) for each in self._history) > PROCESS_STEPS
@@ -145,7 +139,3 @@ class Worker(threading.Thread):
         if self._random.random() < 0.15:
             return min(int(1.7 * usual) + 60, 3000)
         return int(np.clip(self._random.uniform(0.3, 1.1) * usual, 60, 600))
-
-
-def _copy(rollout: Rollout) -> Rollout:
-    return Rollout(rollout.seed, list(rollout.actions))

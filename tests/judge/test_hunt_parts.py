@@ -112,10 +112,12 @@ def findings(shots: list[Snapshot]) -> list[str]:
 
 
 def test_ddmin_keeps_what_matters() -> None:
-    kept = ddmin(range(100), lambda parts: {7, 42, 91} <= set(parts), time.monotonic() + 60.0)
-    assert kept == [7, 42, 91]
-    assert ddmin(range(100), lambda _: True, time.monotonic() + 60.0) == []
-    assert len(ddmin(range(100), lambda _: True, time.monotonic())) == 100
+    def needed(parts: list[int]) -> int | None:
+        return parts.index(91) + 1 if {7, 42, 91} <= set(parts) else None
+
+    assert ddmin(range(100), needed, time.monotonic() + 60.0) == [7, 42, 91]
+    assert ddmin(range(100), len, time.monotonic() + 60.0) == []
+    assert len(ddmin(range(100), len, time.monotonic())) == 100
 
 
 def test_a_healthy_game_raises_no_alarm() -> None:

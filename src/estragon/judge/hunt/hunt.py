@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from estragon.envs.launch import Launch
 from estragon.godot.project import ready_project
 from estragon.judge import provenance
 from estragon.judge.hunt.archive import CellArchive, Rollout
@@ -57,9 +56,9 @@ class Hunt:
         """Of what was handled, or is being handled: signature, and place where that matters."""
         self._start = self._saved_at = time.monotonic()
         if (settings.game / "project.godot").is_file():
-            ready_project(settings.game, settings.scene)  # which adds files of Godot's own
+            ready_project(settings.game, settings.launch.scene)  # which adds files of Godot's own
         digest = provenance.build_of(settings.game).digest
-        self.state = HuntState(settings.game.absolute().name, settings.scene, digest)
+        self.state = HuntState(settings.game.absolute().name, settings.launch.scene, digest)
         self._load()
 
     @property
@@ -101,20 +100,11 @@ class Hunt:
 
     def open_game(self) -> HuntedGame:
         """Start a game."""
-        settings = self.settings
-        launch = Launch(
-            env_path=settings.game,
-            scene=settings.scene,
-            seed=settings.seed,
-            action_repeat=settings.action_repeat,
-            arguments=settings.arguments,
-            step_timeout_sec=settings.hang_sec,
-        )
-        return HuntedGame(launch, settings.user.watched)
+        return HuntedGame(self.settings.launch, self.settings.user.watched)
 
     def _warm_up(self, game: HuntedGame) -> Usual:
         """Learn what is usual; whatever is wrong now will be found again by a shorter way."""
-        warmup, random = Warmup(), np.random.default_rng(self.settings.seed)
+        warmup, random = Warmup(), np.random.default_rng(self.settings.launch.seed)
         limit = min(WARMUP_SEC, 60.0 * self.settings.minutes * WARMUP_SHARE)
         sampler = ActionSampler(game.table)
         explorers = [kind(sampler, random) for kind in list(EXPLORERS.values())[:3]]
@@ -188,7 +178,7 @@ class Hunt:
 
         `growth` is how much each rollout leaked, if that is the bug.
         """
-        found_sec, settings = self.state.played_sec, self.settings
+        found_sec, settings, launch = self.state.played_sec, self.settings, self.settings.launch
         with self.lock:  # a replay must know what was known, but the hunt does not learn from it
             usual = copy.deepcopy(self.state.usual)
         budget = float(np.clip(6.0 * settings.minutes, 6.0, 60.0))
@@ -208,10 +198,10 @@ class Hunt:
             format=FORMAT,
             game=self.state.game,
             digest=self.state.digest,
-            scene=settings.scene,
-            arguments=dict(settings.arguments),
-            seed=settings.seed,
-            action_repeat=settings.action_repeat,
+            scene=launch.scene,
+            arguments=dict(launch.arguments),
+            seed=launch.seed,
+            action_repeat=launch.action_repeat,
             columns=action_names(game.table),
             before=kept[:-1],
             rollout=kept[-1],

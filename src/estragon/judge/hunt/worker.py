@@ -32,8 +32,9 @@ class Worker(threading.Thread):
     def __init__(self, hunt: "Hunt", number: int) -> None:
         super().__init__(daemon=True)
         self.error: Exception | None = None
-        self._hunt, self._number = hunt, number
-        self._random = np.random.default_rng([hunt.settings.seed, number, int(hunt.state.steps)])
+        self._hunt = hunt
+        seeds = [hunt.settings.launch.seed, number, int(hunt.state.steps)]
+        self._random = np.random.default_rng(seeds)
         self._history: list[Rollout] = []
 
     def run(self) -> None:

@@ -166,9 +166,6 @@ func _describe() -> Dictionary:
 	var names: Array = []
 	for body: Node in _bodies:
 		names.append(str(body.get_path()).trim_prefix("/root/"))
-	var limits: Array = []
-	for agent: Node in get_tree().get_nodes_in_group(&"AGENT"):
-		limits.append(agent.get("reset_after"))
 	var is_3d: bool = not _bodies.is_empty() and _bodies[0] is Node3D
 	return {
 		"bodies": names,
@@ -176,7 +173,6 @@ func _describe() -> Dictionary:
 		"is_3d": is_3d,
 		"is_rigid": _bodies and (_bodies[0] is RigidBody3D or _bodies[0] is RigidBody2D),
 		"bounds": _level("CollisionShape3D" if is_3d else "CollisionShape2D"),
-		"reset_after": limits,
 		"things": _things.map(func(thing: Node) -> String: return str(thing.get_path())),
 		"kinds": _things.map(_kind_of),
 		"is_solid": range(_things.size()).map(_is_solid),

@@ -15,13 +15,15 @@ STILL = 0.05
 CLOCK_STEPS = 5
 """A clock that does not change in so many steps stands still."""
 SPARE, OBS_SPARE = 0.05, 0.3
+RARE = 0.2
+"""What fewer episodes show may be the bug."""
 RANGE_STEPS = 600
 """What a variable does in fewer steps says nothing about its range."""
 INFOS = 20
 """So many values of an info say whether it may be negative."""
 FEW = 6
 """A number that takes at most so many values tells cells apart."""
-LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 5, 10.0
+LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 5, 8.0
 """A lock: a flag that was never left after so many entries, and others that should have changed so
 often since, but never did. It shows after so many steps."""
 APPROACHES = 12
@@ -136,7 +138,6 @@ class Warmup:
         self._boxes: list[tuple[np.ndarray, np.ndarray]] = []
         self._starts: list[list[float]] = []
         self._cpu: list[float] = []
-        self._spans: dict[str, list[float]] = {}
         self._windows: list[list[dict[str, float]]] = []
         self._bodies: dict[str, list[np.ndarray]] = {}
         """Greatest speed, jump and depth in each episode."""
@@ -480,14 +481,13 @@ def range_of(episodes: list[np.ndarray], kind: str) -> tuple[float, float] | Non
     column = np.concatenate(episodes)
     if len(column) < RANGE_STEPS or len(np.unique(column)) < {"o": 20, "f": 10}.get(kind, 3):
         return None
-    # What few episodes show may be the bug.
-    least = float(np.quantile([each.min() for each in episodes], 0.1))
-    most = float(np.quantile([each.max() for each in episodes], 0.9))
+    least = float(np.quantile([each.min() for each in episodes], RARE))
+    most = float(np.quantile([each.max() for each in episodes], 1.0 - RARE))
     for low in (0.0, -1.0) if kind in "of" else ():
         inside = ((column >= low - 1e-6) & (column <= 1.0 + 1e-6)).mean()
         edge = 0.05 * (1.0 - low)
         at_ends = min((column <= low + edge).mean(), (column >= 1.0 - edge).mean())
-        if inside > 0.998 and at_ends > 0.01:
+        if inside > 0.97 and at_ends > 0.01:
             spare = (OBS_SPARE if kind == "o" else SPARE) * (1.0 - low)
             return min(low, least) - spare, max(1.0, most) + spare
     if kind == "o" or least < 0.0 or column.max() >= COUNTER:

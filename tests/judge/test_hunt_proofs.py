@@ -2,7 +2,8 @@
 
 The bugs are in tests/judge/bugs/*.json. All six of a game are planted in one copy, which is hunted
 with all explorers and, beside it, with random actions alone: one game process each, for
-`ESTRAGON_HUNT_MINUTES` (10 by default), or 5 minutes if all six are found by then. A finding
+`ESTRAGON_HUNT_MINUTES` (10 by default), or 5 minutes if all six are found by then. Minutes are of
+processor time, so that a busy machine shows the same. A finding
 belongs to a bug if its trace shows the same signature in a copy with only that bug, and not in the
 clean game. Every trace is replayed ten times. The clean games are hunted for the same time, without
 an alarm.
@@ -88,9 +89,10 @@ def hunt(game: str, copies: dict[str, Path], outputs: dict[str, Path], minutes: 
         for key, value in bug.arguments.items():
             words += ["--argument", f"{key}={value}"]
         output.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "estragon", "judge", "hunt", str(copies[name]), *words]
+        command = [sys.executable, "-m", "tests.judge.hunt_by_processor", str(copies[name]), *words]
         with (output / "log.txt").open("ab") as log:
-            running.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT))
+            out = {"stdout": log, "stderr": subprocess.STDOUT}
+            running.append(subprocess.Popen(command, cwd=ROOT, **out))
     codes = [each.wait() for each in running]
     assert set(codes) <= {0, 1}, f"{outputs}: exit codes {codes}"
 

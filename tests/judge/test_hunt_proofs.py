@@ -91,8 +91,9 @@ def hunt(game: str, copies: dict[str, Path], outputs: dict[str, Path], minutes: 
         output.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "tests.judge.hunt_by_processor", str(copies[name]), *words]
         with (output / "log.txt").open("ab") as log:
-            out = {"stdout": log, "stderr": subprocess.STDOUT}
-            running.append(subprocess.Popen(command, cwd=ROOT, **out))
+            running.append(
+                subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
+            )
     codes = [each.wait() for each in running]
     assert set(codes) <= {0, 1}, f"{outputs}: exit codes {codes}"
 

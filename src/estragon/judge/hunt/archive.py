@@ -115,7 +115,8 @@ class CellArchive:
         if not self.cells:
             return None
         if self._values and random.random() < 0.5:
-            counts, keys = zip(*self._values.values(), strict=True)
+            # Flags that always change together count once.
+            counts, keys = zip(*set(self._values.values()), strict=True)
             weights = 1.0 / np.array(counts)
         else:
             keys = tuple(self.cells)

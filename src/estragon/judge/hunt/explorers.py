@@ -23,6 +23,8 @@ ABOVE = 1.5
 """Who climbs on a thing aims so high above its middle, in sizes of the body."""
 EVEN = 0.3
 """What an explorer that finds nothing gets of the time of the best one, about."""
+NEARBY_STEPS = 40
+"""So long most rollouts look about after they have returned to a cell."""
 SEEDS = 64
 """Most rollouts start from one of these seeds, so that cells of one seed add up."""
 
@@ -101,6 +103,8 @@ class Start:
     prefix: list[list[float]]
     cell: Key | None = None
     """Where the prefix leads, if the game is deterministic."""
+    steps: int | None = None
+    """How long to play then, if it is known."""
 
 
 class Explorer(abc.ABC):
@@ -208,7 +212,8 @@ class GoExplorer(StickyExplorer):
         if chosen is None:
             return start
         key, cell = chosen
-        return Start(cell.rollout.seed, cell.rollout.actions[: cell.steps], key)
+        steps = None if self.random.random() < 0.3 else NEARBY_STEPS
+        return Start(cell.rollout.seed, cell.rollout.actions[: cell.steps], key, steps)
 
     def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The one before, or a new one."""
@@ -240,7 +245,7 @@ class RepeatExplorer(StickyExplorer):
         ]
         loop = [self.sampler.valid(each) for each in loops[kind]]
         self._loop = loop * int(self.random.integers(6, 24))
-        return Start(rollout.seed, prefix)
+        return Start(rollout.seed, prefix, steps=len(self._loop) + 2 * NEARBY_STEPS)
 
     def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The next one of the loop, then random ones."""

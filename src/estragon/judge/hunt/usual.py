@@ -377,9 +377,9 @@ class FlagWatch:
         for index in np.flatnonzero(changed).tolist():
             self._fold(index, before[index], is_left=True)
             self._steps[index], self._changes[index], self._is_entered[index] = 0, 0, True
-            latch = self._usual.latches.get(self._key(index, values[index]))
-            if latch is None or not latch.left:
-                self.steps_open = 2 * LOCK_STEPS
+            latch = self._usual.latches.get(self._key(index, values[index]), Latch())
+            if not latch.left:
+                self.steps_open = (5 if latch.entries > 1 else 2) * LOCK_STEPS
         ripe = self._is_entered & (self._steps == LOCK_STEPS) & varied
         for index in np.flatnonzero(ripe).tolist():
             key = self._key(index, values[index])

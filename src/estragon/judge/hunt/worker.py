@@ -20,8 +20,6 @@ CROSSES = 0.3
 """Share of rollouts that go on when an episode ends; traces of one episode are shorter."""
 REFERENCES, REFERENCE_STEPS = 2, 10
 """Short rollouts that every process plays three times first, and now and then again."""
-NEARBY_STEPS = 40
-"""So long most rollouts look about after they have returned to a cell."""
 AGAIN = 0.12
 """Share of the rollouts that begin like a reference."""
 
@@ -87,9 +85,7 @@ class Worker(threading.Thread):
         shot = game.reset(rollout.seed)
         seen, new_cells = self._watcher.watch(shot, None), 0
         findings = [each for each in seen if hunt.takes(each, self._history)]
-        after = (
-            self._length() if start.cell is None or self._random.random() < 0.3 else NEARBY_STEPS
-        )
+        after = self._length() if start.steps is None else start.steps
         length = len(start.prefix) + (0 if only_repeats else after)
         crosses = self._random.random() < CROSSES
         paid = max(hunt.state.usual.step_reward, 1e-3)

@@ -127,7 +127,7 @@ class CellArchive:
 
     def _kind(self, key: Key) -> int:
         """What the flags of a cell tell."""
-        return key[-1] >> self._planes.shape[1]
+        return key[-1] >> int(self._planes.shape[1])
 
     def _exact(self, shot: Snapshot) -> np.ndarray:
         """The values of the flags."""

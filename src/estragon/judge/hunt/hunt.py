@@ -1,5 +1,6 @@
 """`estragon judge hunt`: games played side by side until they break; every bug becomes a trace."""
 
+import contextlib
 import copy
 import itertools
 import threading
@@ -10,13 +11,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from estragon.godot.process import GodotError
 from estragon.godot.project import ready_project
 from estragon.judge import provenance
 from estragon.judge.hunt.archive import CellArchive, Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit
 from estragon.judge.hunt.game import HuntedGame
 from estragon.judge.hunt.oracles import LEAK_SETTLES, Finding, Watcher
-from estragon.judge.hunt.shorten import Shortener
+from estragon.judge.hunt.shorten import Shortener, cut
 from estragon.judge.hunt.state import STATE, Bug, HuntSettings, HuntState
 from estragon.judge.hunt.traces import FORMAT, Trace, action_names, declared_bounds
 from estragon.judge.hunt.usual import Usual, Warmup, level_of
@@ -39,6 +41,7 @@ TRIES = 3
 BY_PLACE = ("stuck", "overlap", "speed", "crash", "hang")
 """Oracles whose findings at another place may be other bugs."""
 MOST_PLACES = 2
+SHORTEN_SEC = 30.0
 SHORTER = 0.6
 """A bug is handled again if it was seen after so much fewer actions."""
 
@@ -96,7 +99,29 @@ class Hunt:
                 raise worker.error
         with self.lock:
             self._save()
+        self._shorten()
         return self.state
+
+    def _shorten(self) -> None:
+        """Shorten the traces that are new; a stop leaves the others as they are."""
+        left = [bug for bug in self.state.bugs if not bug.is_short]
+        if not left or self.stop.made:
+            return
+        budget = float(np.clip(6.0 * self.settings.minutes, 4.0, SHORTEN_SEC))
+        with self.open_game() as game:
+            for number, bug in enumerate(left):
+                if self.stop.made:
+                    return
+                self.progress.update(number, len(left), " traces shortened")
+                trace = Trace.read(self.settings.output / bug.trace)
+                user = self.settings.user
+                shortener = Shortener(game, trace.finding, trace.usual, user, budget)
+                rollouts = [*trace.before, trace.rollout]
+                with contextlib.suppress(GodotError):  # then it stays as it is
+                    outcome = shortener.reproduce(rollouts)
+                    if outcome.finding is not None:
+                        trace.take(*shortener.shorten(rollouts, outcome))
+                self._add(trace, shortened=bug)
 
     def open_game(self) -> HuntedGame:
         """Start a game."""
@@ -181,15 +206,14 @@ class Hunt:
         found_sec, settings, launch = self.state.played_sec, self.settings, self.settings.launch
         with self.lock:  # a replay must know what was known, but the hunt does not learn from it
             usual = copy.deepcopy(self.state.usual)
-        budget = float(np.clip(6.0 * settings.minutes, 6.0, 60.0))
-        shortener = Shortener(game, finding, usual, settings.user, budget)
+        shortener = Shortener(game, finding, usual, settings.user, 0.0)
         for tried, first_length in _tries(finding, rollouts, growth):  # noqa: B007
             outcome = shortener.reproduce(tried)
             if outcome.finding is not None:
                 break
         else:
             return self._give_up(finding)
-        kept, outcome = shortener.shorten(tried, outcome)
+        kept = cut(tried, outcome)
         if finding.oracle == "frame time":  # twice, because time is never the same
             outcome = shortener.reproduce(kept)
         if outcome.finding is None:
@@ -213,10 +237,8 @@ class Hunt:
             explorer=explorer,
             found_sec=round(found_sec, 1),
             first_seen=provenance.now(),
-            places=outcome.places,
-            clicks=outcome.clicks,
-            step_sec=round(outcome.step_sec, 4),
         )
+        trace.take(kept, outcome)
         self._lengths[self._key_of(finding)] = trace.length
         self._add(trace)
         return True
@@ -232,15 +254,16 @@ class Hunt:
                     del self._lengths[key]
         return False
 
-    def _add(self, trace: Trace) -> None:
-        """Write a trace; it replaces a longer one of the same bug."""
+    def _add(self, trace: Trace, shortened: Bug | None = None) -> None:
+        """Write a trace; it replaces a longer one of the same bug, or the one it was made from."""
         finding, folder = trace.finding, self.settings.output / "traces"
         with self.lock:
             bugs = self.state.bugs
             key = self._key_of(finding)
-            known = next((each for each in bugs if self._key_of(each) == key), None)
+            same = (each for each in bugs if self._key_of(each) == key)
+            known = next(same, None) if shortened is None else shortened
             if known is not None:
-                if trace.length >= known.length:
+                if shortened is None and trace.length >= known.length:
                     return
                 trace.explorer, trace.found_sec = known.explorer, known.found_sec
                 trace.first_seen, trace.first_length = known.first_seen, known.first_length
@@ -259,6 +282,7 @@ class Hunt:
                 explorer=trace.explorer,
                 length=trace.length,
                 first_length=trace.first_length,
+                is_short=shortened is not None,
             )
             if known is None:
                 bugs.append(bug)

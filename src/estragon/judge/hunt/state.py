@@ -44,6 +44,8 @@ class Bug(msgspec.Struct):
     explorer: str
     length: int
     first_length: int
+    is_short: bool = False
+    """Whether its trace was shortened."""
 
 
 class HuntState(msgspec.Struct):

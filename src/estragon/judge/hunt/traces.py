@@ -67,6 +67,13 @@ class Trace(msgspec.Struct, forbid_unknown_fields=True):
         """Write a file."""
         write_json(path, msgspec.to_builtins(self))
 
+    def take(self, rollouts: list[Rollout], outcome: "Outcome") -> None:
+        """Take what was played, and what it showed."""
+        self.before, self.rollout = rollouts[:-1], rollouts[-1]
+        self.finding = outcome.finding or self.finding
+        self.places, self.clicks = outcome.places, outcome.clicks
+        self.step_sec = round(outcome.step_sec, 4)
+
     @property
     def length(self) -> int:
         """Number of actions."""

@@ -223,7 +223,7 @@ class Hunt:
             game=self.state.game,
             digest=self.state.digest,
             scene=launch.scene,
-            arguments=dict(launch.arguments),
+            arguments={key: str(value) for key, value in launch.arguments.items()},
             seed=launch.seed,
             action_repeat=launch.action_repeat,
             columns=action_names(game.table),

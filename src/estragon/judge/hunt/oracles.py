@@ -86,6 +86,7 @@ class Watcher:
         """The things of the scene, their kinds, and how near the first body came."""
         self._kinds: list[str] = []
         self._nearest = np.zeros(0)
+        self._places = np.zeros((0, 3))
         self.flags = FlagWatch(usual)
         self._states: dict[int, tuple[np.ndarray, int]] = {}
         """By seed and actions: what was seen, and how often."""

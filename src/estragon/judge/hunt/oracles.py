@@ -7,16 +7,15 @@ import msgspec
 import numpy as np
 
 from estragon.judge.hunt.game import Snapshot
+from estragon.judge.hunt.locks import LOCK_STEPS, FlagWatch
 from estragon.judge.hunt.user_oracles import UserOracles
 from estragon.judge.hunt.usual import (
     APPROACHES,
     CLOCK_STEPS,
     COUNTER,
     INSIDE,
-    LOCK_STEPS,
     STILL,
     STUCK_STEPS,
-    FlagWatch,
     PaidLoops,
     Usual,
     add_near,

@@ -347,9 +347,10 @@ def _tries(
     if finding.oracle == "leak":  # one rollout again and again should do, or the last ones
         tries = [rollouts[-RECENT:], rollouts]
         lengths = [10 + len(each.actions) for each in rollouts[: len(growth)]]
-        worst = LEAK_SETTLES + np.argsort(-(growth / lengths)[LEAK_SETTLES:])[:2]
+        worst = LEAK_SETTLES + np.argsort(-(growth / lengths)[LEAK_SETTLES:])
         length = sum(len(each.actions) for each in rollouts[-LEAK_RESETS:])
-        again = [([rollouts[index]] * LEAK_RESETS, length) for index in worst.tolist()]
+        short = [rollouts[i] for i in worst if LEAK_RESETS * len(rollouts[i].actions) < length]
+        again = [([each] * LEAK_RESETS, length) for each in short[:2]]
     elif finding.oracle == "reset":
         tries = [rollouts[: 3 * REFERENCES] + rollouts[3 * REFERENCES :][-2:], rollouts]
     elif finding.oracle == "frame time":

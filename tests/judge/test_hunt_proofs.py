@@ -162,7 +162,7 @@ def test_planted_bugs(game: str, godot: Path, record_result: Recorder) -> None:
     alarms = sum(each.is_alarm for each in found)
     others = sum(not each.is_alarm and not each.owners for each in found)
     result = (
-        f"{len(mine.bugs)} of {len(bugs)} planted bugs found in {mine.seconds / 60:.0f} minutes, "
+        f"{len(mine.bugs)} of {len(bugs)} planted bugs found in {mine.seconds / 60:.1f} minutes, "
         f"by random actions alone {len(random.bugs)}; median trace {100 * ratio:.0f}% of its first "
         f"length; {alarms} false alarms, {others} findings of no single bug"
     )
@@ -204,7 +204,7 @@ def test_clean_games(game: str, godot: Path, record_result: Recorder) -> None:
     state = read_json(folder / "clean_hunt" / "hunt.json", HuntState)
     alarms = [f"{bug.oracle}: {bug.key}" for bug in state.bugs]
     write_json(folder / "clean.json", {"seconds": state.played_sec, "alarms": alarms})
-    result = f"{len(alarms)} alarms in {state.played_sec / 60:.0f} minutes"
+    result = f"{len(alarms)} alarms in {state.played_sec / 60:.1f} minutes"
     record_result(f"hunt: {game}, clean", "; ".join([result, *alarms]), held=not alarms)
     assert not alarms, result
 

@@ -112,10 +112,12 @@ def findings(shots: list[Snapshot]) -> list[str]:
 
 
 def test_ddmin_keeps_what_matters() -> None:
-    kept = ddmin(range(100), lambda parts: {7, 42, 91} <= set(parts), time.monotonic() + 60.0)
-    assert kept == [7, 42, 91]
-    assert ddmin(range(100), lambda _: True, time.monotonic() + 60.0) == []
-    assert len(ddmin(range(100), lambda _: True, time.monotonic())) == 100
+    def needed(parts: list[int]) -> int | None:
+        return parts.index(91) + 1 if {7, 42, 91} <= set(parts) else None
+
+    assert ddmin(range(100), needed, time.monotonic() + 60.0) == [7, 42, 91]
+    assert ddmin(range(100), len, time.monotonic() + 60.0) == []
+    assert len(ddmin(range(100), len, time.monotonic())) == 100
 
 
 def test_a_healthy_game_raises_no_alarm() -> None:
@@ -222,7 +224,7 @@ def test_what_stops_responding_while_the_rest_still_moves() -> None:
 
 def test_a_range_that_is_filled_is_not_left() -> None:
     usual = healthy()
-    assert usual.ranges == {f"observation {index}": (-1.0, 1.0) for index in range(3)}
+    assert usual.ranges == {f"observation {index}": (-1.6, 1.6) for index in range(3)}
     assert findings([shot(), shot(obs=(1.4, 0.0, 0.0))]) == []
     expected = ["range: observation 0"]
     assert findings([shot(), shot(obs=(1.9, 0.0, 0.0))]) == expected
@@ -344,7 +346,7 @@ def test_variables_of_scripts_are_judged() -> None:
 
     usual = warmed_up([rollout() for _ in range(12)])
     assert set(usual.clocks) == {"Main:ticks"}
-    assert usual.ranges["Main:fuel"] == (0.0, 1.0)
+    assert usual.ranges["Main:fuel"] == pytest.approx((-0.05, 1.05))
     assert seen(usual, rollout()) == set()
     assert seen(usual, rollout(stops_at=30)) == {"clock: Main:ticks"}
     assert seen(usual, rollout(fuel=-1.0)) == {"range: Main:fuel"}
@@ -426,7 +428,7 @@ def test_repeat_does_again_what_paid() -> None:
     random, archive = np.random.default_rng(0), CellArchive(20.0, [])
     explorer = EXPLORERS["repeat"](ActionSampler(TABLE), random)
     paid = [[0.5, -0.5, 0.0], [0.5, -0.5, 1.0]]
-    archive.note_pay(Rollout(3, paid), random)
+    archive.note_pay(archive.key_of(shot()), Rollout(3, paid), random)
     presses = []
     for _ in range(12):
         start = explorer.start(archive)
@@ -437,9 +439,9 @@ def test_repeat_does_again_what_paid() -> None:
 
 
 def test_the_bandit_prefers_what_finds_more() -> None:
-    bandit, random = Bandit(["good", "bad"]), np.random.default_rng(0)
+    bandit = Bandit(["good", "bad"])
     for _ in range(200):
-        name = bandit.choose(random)
+        name = bandit.choose()
         bandit.reward(name, 20 if name == "good" else 1, 0, 1.0)
     assert bandit.time_sec["good"] > 3 * bandit.time_sec["bad"] > 0
 
@@ -465,7 +467,6 @@ def trace() -> Trace:
         explorer="sticky",
         found_sec=1.0,
         first_seen="2026-01-01",
-        start=[0.0, 0.5, 0.0],
         places=[[float(x), 0.5, 0.0] for x in (0, 1, 2, 3, 3, 3)],
         clicks={"4": "Open"},
         step_sec=0.1,

@@ -64,6 +64,7 @@ class JudgeHuntCommand:
 
     def run(self) -> int:
         """Hunt, and report."""
+        from estragon.envs.launch import Launch
         from estragon.judge.hunt.explorers import EXPLORERS
         from estragon.judge.hunt.hunt import Hunt
         from estragon.judge.hunt.report import check_name, make_report, write_reports
@@ -104,18 +105,20 @@ class JudgeHuntCommand:
         ):
             ensure_writable(path)
         settings = HuntSettings(
-            game=self.game,
-            scene=scene,
+            launch=Launch(
+                env_path=self.game,
+                scene=scene,
+                seed=self.seed,
+                action_repeat=self.action_repeat,
+                arguments=arguments,
+                step_timeout_sec=self.hang_sec,
+            ),
             output=self.output,
             minutes=self.minutes,
             games=self.games or os.cpu_count() or 1,
-            seed=self.seed,
             explorers=self.explorers,
             model=self.model,
-            arguments=arguments,
-            action_repeat=self.action_repeat,
             user=UserOracles(self.log_pattern, self.expect, self.warnings),
-            hang_sec=self.hang_sec,
         )
         with (
             locked(self.output / ".lock", timeout_sec=0.0),

@@ -61,16 +61,14 @@ class CellArchive:
             flags: values observed and variables that tell cells apart exactly.
         """
         self.cells: dict[Key, Cell] = {}
-        self._kinds: dict[int, list[Any]] = {}
-        """By what flags tell: how often it was chosen, and its cells."""
+        self._values: dict[tuple[int, float], tuple[int, Key]] = {}
+        """By flag and value: in how many steps it was seen, and the nearest cell with it."""
         self.heat: dict[tuple[int, int], int] = {}
         """Visits by place, seen from above."""
         self.curve: list[tuple[float, int]] = []
         """Seconds played, cells."""
-        self.paid: list[tuple[Rollout, int]] = []
-        """Rollouts, and after how many of their actions something was paid."""
-        self.suspects: list[Rollout] = []
-        """Rollouts that may have locked the game."""
+        self.paid: dict[int, Rollout] = {}
+        """The shortest rollout with which something was paid or punished, by what flags tell."""
         self.cell_size = max(size, 1e-6) / BINS
         self._scale = np.maximum(np.array(obs_scale), 1e-3)
         self._flags = flags
@@ -84,8 +82,7 @@ class CellArchive:
         if len(shot.obs) == len(self._scale):
             bits = (shot.obs / self._scale) @ self._planes > 0.0
             number = int(bits @ (1 << np.arange(len(bits))))
-            exact = np.round(shot.read(self._flags), 2).astype(np.float32)
-            number += zlib.crc32(exact.tobytes()) << len(bits)
+            number += zlib.crc32(self._exact(shot).tobytes()) << len(bits)
         return (*(int(np.floor(value / self.cell_size)) for value in shot.place), number)
 
     def visit(self, key: Key, shot: Snapshot, rollout: Rollout, steps: int) -> bool:
@@ -93,41 +90,48 @@ class CellArchive:
         if shot.place:
             across = (key[0], key[2] if shot.scene.is_3d else key[1])
             self.heat[across] = self.heat.get(across, 0) + 1
-        cell = self.cells.get(key)
+        cell, is_new = self.cells.get(key), key not in self.cells
         if cell is None:
-            self._add(key, Cell(1, rollout, steps))
-            return True
+            cell = self.cells[key] = Cell(0, rollout, steps)
         cell.visits += 1
         if steps < cell.steps:
             cell.rollout, cell.steps = rollout, steps
-        return False
+        for flag in enumerate(self._exact(shot).tolist()):
+            count, near = self._values.get(flag, (0, key))
+            near = key if steps < self.cells[near].steps else near
+            self._values[flag] = (count + 1, near)
+        return is_new
 
-    def note_pay(self, rollout: Rollout, random: np.random.Generator) -> None:
-        """The last action of a rollout was paid."""
-        self.paid.append((rollout, len(rollout.actions)))
+    def note_pay(self, key: Key, rollout: Rollout, random: np.random.Generator) -> None:
+        """The last action of a rollout was paid, and led to a cell."""
+        kind = self._kind(key)
+        if kind not in self.paid or len(rollout.actions) < len(self.paid[kind].actions):
+            self.paid[kind] = Rollout(rollout.seed, list(rollout.actions))
         if len(self.paid) > MOST_PAID:
-            del self.paid[random.integers(MOST_PAID)]
+            del self.paid[list(self.paid)[random.integers(len(self.paid))]]
 
     def choose(self, random: np.random.Generator) -> tuple[Key, Cell] | None:
-        """A cell to return to: rarely visited, rarely chosen; every other time of rare flags."""
+        """A cell to return to: rarely visited, rarely chosen; every other time of a rare flag."""
         if not self.cells:
             return None
-        keys = list(self.cells)
-        if random.random() < 0.5:
-            kinds = list(self._kinds)
-            rare = np.array([1.0 / (1.0 + self._kinds[each][0]) for each in kinds])
-            kind = self._kinds[kinds[int(random.choice(len(kinds), p=rare / rare.sum()))]]
-            kind[0] += 1
-            keys = kind[1]
-        cells = [self.cells[key] for key in keys]
-        weights = np.array([each.appeal for each in cells])
-        index = int(random.choice(len(cells), p=weights / weights.sum()))
-        cells[index].chosen += 1
-        return keys[index], cells[index]
+        if self._values and random.random() < 0.5:
+            # Flags that always change together count once.
+            counts, keys = zip(*set(self._values.values()), strict=True)
+            weights = 1.0 / np.array(counts)
+        else:
+            keys = tuple(self.cells)
+            weights = np.array([each.appeal for each in self.cells.values()])
+        key = keys[int(random.choice(len(keys), p=weights / weights.sum()))]
+        self.cells[key].chosen += 1
+        return key, self.cells[key]
 
-    def _add(self, key: Key, cell: Cell) -> None:
-        self.cells[key] = cell
-        self._kinds.setdefault(key[-1] >> self._planes.shape[1], [0, []])[1].append(key)
+    def _kind(self, key: Key) -> int:
+        """What the flags of a cell tell."""
+        return key[-1] >> int(self._planes.shape[1])
+
+    def _exact(self, shot: Snapshot) -> np.ndarray:
+        """The values of the flags."""
+        return np.nan_to_num(np.round(shot.read(self._flags), 2)).astype(np.float32)
 
     def plain(self) -> dict[str, Any]:
         """As JSON; cells share their rollouts."""
@@ -146,6 +150,8 @@ class CellArchive:
             "rollouts": [msgspec.to_builtins(each) for each in rollouts],
             "cells": cells,
             "heat": heat,
+            "values": [[*flag, count, list(key)] for flag, (count, key) in self._values.items()],
+            "paid": [[kind, msgspec.to_builtins(each)] for kind, each in self.paid.items()],
             "curve": self.curve,
         }
 
@@ -153,6 +159,8 @@ class CellArchive:
         """Take what `plain` returned."""
         rollouts = msgspec.convert(plain["rollouts"], list[Rollout])
         for key, visits, number, steps in plain["cells"]:
-            self._add(tuple(key), Cell(visits, rollouts[number], steps))
+            self.cells[tuple(key)] = Cell(visits, rollouts[number], steps)
+        self._values = {(flag, value): (n, tuple(key)) for flag, value, n, key in plain["values"]}
+        self.paid = {kind: msgspec.convert(each, Rollout) for kind, each in plain["paid"]}
         self.heat = {(x, y): count for x, y, count in plain["heat"]}
         self.curve = [(float(sec), int(count)) for sec, count in plain["curve"]]

@@ -17,8 +17,14 @@ from estragon.support.errors import UserError
 STICK = 0.88
 AHEAD_SEC, MOST_AHEAD_SEC = 0.4, 20.0
 """A body that is pushed is steered by where it will be."""
-EVEN = 0.4
-"""Share of rollouts for which all explorers have the same chance."""
+MOST_SOUGHT = 400
+"""So many steps a thing is sought at most."""
+ABOVE = 1.5
+"""Who climbs on a thing aims so high above its middle, in sizes of the body."""
+EVEN = 0.3
+"""What an explorer that finds nothing gets of the time of the best one, about."""
+NEARBY_STEPS = 40
+"""So long most rollouts look about after they have returned to a cell."""
 SEEDS = 64
 """Most rollouts start from one of these seeds, so that cells of one seed add up."""
 
@@ -97,6 +103,8 @@ class Start:
     prefix: list[list[float]]
     cell: Key | None = None
     """Where the prefix leads, if the game is deterministic."""
+    steps: int | None = None
+    """How long to play then, if it is known."""
 
 
 class Explorer(abc.ABC):
@@ -200,14 +208,12 @@ class GoExplorer(StickyExplorer):
             sweep = [*self.sampler.sweep(), *[self.sampler.idle] * 3]
             self._held = sweep[self.random.integers(len(sweep))]
             self._patience = int(self.random.integers(5, 40))
-        if archive.suspects and self.random.random() < 0.25:
-            locked = archive.suspects[self.random.integers(len(archive.suspects))]
-            return Start(locked.seed, locked.actions)
         chosen = archive.choose(self.random)
         if chosen is None:
             return start
         key, cell = chosen
-        return Start(cell.rollout.seed, cell.rollout.actions[: cell.steps], key)
+        steps = None if self.random.random() < 0.3 else NEARBY_STEPS
+        return Start(cell.rollout.seed, cell.rollout.actions[: cell.steps], key, steps)
 
     def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The one before, or a new one."""
@@ -224,8 +230,9 @@ class RepeatExplorer(StickyExplorer):
         self._loop: list[np.ndarray] = []
         if not archive.paid:
             return start
-        rollout, steps = archive.paid[self.random.integers(len(archive.paid))]
-        prefix = rollout.actions[:steps]
+        paid = list(archive.paid.values())
+        rollout = paid[self.random.integers(len(paid))]
+        prefix = rollout.actions
         part = np.array(prefix[-int(self.random.integers(1, 14)) :], np.float32)
         moves = [spec.kind == "continuous" or spec.size > 2 for _, spec, _ in self.sampler.columns]
         kind, still = self.random.integers(4), np.where(moves, self.sampler.idle, part)
@@ -237,8 +244,8 @@ class RepeatExplorer(StickyExplorer):
             [*part, *np.where(moves, -part, part)],
         ]
         loop = [self.sampler.valid(each) for each in loops[kind]]
-        self._loop = loop * int(self.random.integers(4, 12))
-        return Start(rollout.seed, prefix)
+        self._loop = loop * int(self.random.integers(6, 24))
+        return Start(rollout.seed, prefix, steps=len(self._loop) + 2 * NEARBY_STEPS)
 
     def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The next one of the loop, then random ones."""
@@ -248,18 +255,18 @@ class RepeatExplorer(StickyExplorer):
 class SeekExplorer(StickyExplorer):
     """Goes to things and places, one after another, and stays, pushes or presses there.
 
-    It learns on the way where each action moves the first body.
+    It drives one of the agents, and learns on the way where each action moves its body.
     """
 
     def __init__(self, sampler: ActionSampler, random: np.random.Generator) -> None:
         super().__init__(sampler, random)
-        self._mine = np.array([row == 0 for row, _, _ in sampler.columns])
-        """The columns of the first agent; what others do is random."""
-        moves = {tuple(each) for each in sampler.sweep()}
-        moves |= {tuple(sampler.strong(random)) for _ in range(24)}
-        self._moves = [np.array(each, np.float32) for each in sorted(moves)]
-        self._effects = np.zeros((len(self._moves), 3))
-        self._tried = np.zeros(len(self._moves))
+        drawn = [*sampler.sweep(), *(sampler.strong(random) for _ in range(24))]
+        self._agents = []
+        """Of each: its columns, its moves, their effects, and how often each was tried."""
+        for row in range(len(sampler.spaces)):
+            mine = np.array([each == row for each, _, _ in sampler.columns])
+            moves = np.unique([np.where(mine, each, sampler.idle) for each in drawn], axis=0)
+            self._agents.append((mine, moves, np.zeros((len(moves), 3)), np.zeros(len(moves))))
         self._sought: dict[str, int] = {}
         self._pay: dict[str, float] = {}
         self._from = np.zeros(3)
@@ -267,6 +274,7 @@ class SeekExplorer(StickyExplorer):
     def start(self, archive: CellArchive) -> Start:
         """At a seed, or at a cell; nothing is sought yet."""
         start = super().start(archive)
+        self._agent = int(self.random.integers(len(self._agents)))
         self._name, self._left, self._chosen = "", 0, -1
         chosen = archive.choose(self.random) if self.random.random() < 0.3 else None
         if chosen is None:
@@ -275,51 +283,55 @@ class SeekExplorer(StickyExplorer):
 
     def learn(self, shot: Snapshot) -> None:
         """Remember which things pay."""
-        paid = float(np.nan_to_num(shot.rewards[0])) if len(shot.rewards) else 0.0
-        if self._name:
+        if self._name and self._agent < len(shot.rewards):
+            paid = float(np.nan_to_num(shot.rewards[self._agent]))
             self._pay[self._name] = self._pay.get(self._name, 0.0) + paid
 
     def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The action that should lead there."""
         held = super().act(shot, key, archive)
-        if not shot.place:
+        mine, moves, effects, tried = self._agents[self._agent]
+        if not shot.place or self._agent >= shot.bodies.shape[1]:
             return held
-        at, velocity = np.nan_to_num(shot.bodies[-1, 0, :6]).reshape(2, 3)
+        at, velocity = np.nan_to_num(shot.bodies[-1, self._agent, :6]).reshape(2, 3)
         # A body that is pushed is steered by its velocity, others by where they are.
         steered = velocity if shot.scene.is_rigid else at
         if self._chosen >= 0:
-            moved, rate = steered - self._from, max(0.3, 1.0 / (1.0 + self._tried[self._chosen]))
-            self._effects[self._chosen] += rate * (moved - self._effects[self._chosen])
-            self._tried[self._chosen] += 1
+            rate = max(0.3, 1.0 / (1.0 + tried[self._chosen]))
+            effects[self._chosen] += rate * (steered - self._from - effects[self._chosen])
+            tried[self._chosen] += 1
         if self._left <= 0:
-            self._choose(shot, archive)
+            self._choose(shot, at)
         self._left -= 1
         places = dict(zip(shot.scene.things, shot.things[:, :3], strict=False))
-        way = np.nan_to_num(places.get(self._name, self._target) - at, posinf=0.0, neginf=0.0)
+        target = places.get(self._name, self._target) + self._above
+        way = np.nan_to_num(target - at, posinf=0.0, neginf=0.0)
         if shot.scene.is_rigid:
             seconds = np.linalg.norm(way) / max(float(np.linalg.norm(velocity)), 1e-3)
             way -= velocity * np.clip(seconds, AHEAD_SEC, MOST_AHEAD_SEC)
         if self._lingers and np.linalg.norm(way) < archive.cell_size:
             self._chosen, self._left = -1, self._left - 2
-            return np.where(self._mine, self.sampler.idle, held)
+            return np.where(mine, self.sampler.idle, held)
         if self._chosen < 0 or self.random.random() < 0.4:
-            scores = self._effects @ way / max(float(np.linalg.norm(way)), 1e-6)
+            scores = effects @ way / max(float(np.linalg.norm(way)), 1e-6)
             scores += self.random.normal(0.0, 0.1, len(scores)) * np.abs(scores).max(initial=1e-3)
-            is_new = self._tried < 2
-            self._chosen = int(np.argmax(np.where(is_new, np.inf, scores)))
+            self._chosen = int(np.argmax(np.where(tried < 2, np.inf, scores)))
             if self.random.random() < 0.08:
-                self._chosen = int(self.random.integers(len(self._moves)))
+                self._chosen = int(self.random.integers(len(moves)))
         self._from = steered
-        return np.where(self._mine, self._moves[self._chosen], held)
+        return np.where(mine, moves[self._chosen], held)
 
-    def _choose(self, shot: Snapshot, archive: CellArchive) -> None:
+    def _choose(self, shot: Snapshot, at: np.ndarray) -> None:
         """What to go to: the thing that pays, one that was sought seldom, or any place."""
         random = self.random
         self._lingers = random.random() < 0.3
+        self._above = np.zeros(3)
+        if shot.scene.is_3d and random.random() < 0.3:  # onto it
+            self._above[1] = ABOVE * shot.scene.sizes[0]
         known = [
             name
-            for name, at in zip(shot.scene.things, shot.things, strict=False)
-            if np.isfinite(at).all()
+            for name, place in zip(shot.scene.things, shot.things, strict=False)
+            if np.isfinite(place).all()
         ]
         ends = np.array(shot.scene.bounds or [shot.place, shot.place])
         self._target = ends[0] + random.uniform(-0.05, 1.05, 3) * (ends[1] - ends[0])
@@ -331,10 +343,14 @@ class SeekExplorer(StickyExplorer):
         if self._name:
             self._sought[self._name] = self._sought.get(self._name, 0) + 1
             self._target = shot.things[shot.scene.things.index(self._name), :3]
-        # As long as it takes at half the greatest speed.
-        speed = max(float(np.linalg.norm(self._effects, axis=1).max()), 1e-6)
-        distance = float(np.linalg.norm(self._target - shot.place))
-        self._left = 120 if shot.scene.is_rigid else int(np.clip(2.0 * distance / speed, 20, 400))
+        # As long as it takes at half the speed that it has, or that its best move gives it.
+        effects = self._agents[self._agent][2]
+        speed = float(np.linalg.norm(effects, axis=1).max())
+        if shot.scene.is_rigid:
+            seconds = len(shot.ticks) / shot.scene.ticks_per_sec
+            speed = seconds * float(np.linalg.norm(shot.bodies[-1, self._agent, 3:6]))
+        distance = float(np.linalg.norm(self._target - at))
+        self._left = int(np.clip(2.0 * distance / max(speed, 1e-6), 20, MOST_SOUGHT))
 
 
 class PolicyExplorer(StickyExplorer):
@@ -389,7 +405,7 @@ EXPLORERS: dict[str, type[Explorer]] = {
 
 
 class Bandit:
-    """UCB over explorers: the time goes to the one that finds most new cells and bugs."""
+    """Gives the time to the explorers that find most new cells and bugs."""
 
     def __init__(self, names: list[str]) -> None:
         self.gain = dict.fromkeys(names, 0.0)
@@ -397,19 +413,11 @@ class Bandit:
         self.bugs = dict.fromkeys(names, 0)
         self._recent = {name: [0.0, 1e-3] for name in names}
 
-    def choose(self, random: np.random.Generator) -> str:
-        """The next explorer."""
-        untried = [name for name, spent in self.time_sec.items() if spent == 0.0]
-        if untried or random.random() < EVEN:
-            return str(random.choice(untried or list(self.time_sec)))
+    def choose(self) -> str:
+        """The next explorer: the one that had least of the time that its rate of finds deserves."""
         rates = {name: gain / sec for name, (gain, sec) in self._recent.items()}
         top = max(1e-9, *rates.values())
-        total = sum(self.time_sec.values())
-        bonus = {
-            name: 0.5 * np.sqrt(np.log(1.0 + total) / (1.0 + sec))
-            for name, sec in self.time_sec.items()
-        }
-        return max(rates, key=lambda name: rates[name] / top + bonus[name])
+        return min(rates, key=lambda name: self.time_sec[name] / (EVEN + rates[name] / top))
 
     def reward(self, name: str, new_cells: int, bugs: int, sec: float) -> None:
         """What a rollout gained; old gains fade."""

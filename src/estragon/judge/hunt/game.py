@@ -44,8 +44,6 @@ class Scene(msgspec.Struct):
     """Whether the first body moves by forces."""
     bounds: list[list[float]] = []
     """The least and the greatest corner of the level, if it has static colliders."""
-    reset_after: list[float | None] = []
-    """Of the agents, in ticks."""
     ticks_per_sec: float = 60.0
     things: list[str] = []
     """What the player could meet."""

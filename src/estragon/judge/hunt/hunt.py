@@ -1,5 +1,7 @@
 """`estragon judge hunt`: games played side by side until they break; every bug becomes a trace."""
 
+import contextlib
+import copy
 import itertools
 import threading
 import time
@@ -9,14 +11,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from estragon.envs.launch import Launch
+from estragon.godot.process import GodotError
 from estragon.godot.project import ready_project
 from estragon.judge import provenance
 from estragon.judge.hunt.archive import CellArchive, Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Bandit
 from estragon.judge.hunt.game import HuntedGame
-from estragon.judge.hunt.oracles import Finding, Watcher
-from estragon.judge.hunt.shorten import Shortener
+from estragon.judge.hunt.oracles import LEAK_SETTLES, Finding, Watcher
+from estragon.judge.hunt.shorten import Shortener, cut
 from estragon.judge.hunt.state import STATE, Bug, HuntSettings, HuntState
 from estragon.judge.hunt.traces import FORMAT, Trace, action_names, declared_bounds
 from estragon.judge.hunt.usual import Usual, Warmup, level_of
@@ -39,6 +41,7 @@ TRIES = 3
 BY_PLACE = ("stuck", "overlap", "speed", "crash", "hang")
 """Oracles whose findings at another place may be other bugs."""
 MOST_PLACES = 2
+SHORTEN_SEC = 30.0
 SHORTER = 0.6
 """A bug is handled again if it was seen after so much fewer actions."""
 
@@ -56,9 +59,9 @@ class Hunt:
         """Of what was handled, or is being handled: signature, and place where that matters."""
         self._start = self._saved_at = time.monotonic()
         if (settings.game / "project.godot").is_file():
-            ready_project(settings.game, settings.scene)  # which adds files of Godot's own
+            ready_project(settings.game, settings.launch.scene)  # which adds files of Godot's own
         digest = provenance.build_of(settings.game).digest
-        self.state = HuntState(settings.game.absolute().name, settings.scene, digest)
+        self.state = HuntState(settings.game.absolute().name, settings.launch.scene, digest)
         self._load()
 
     @property
@@ -96,24 +99,37 @@ class Hunt:
                 raise worker.error
         with self.lock:
             self._save()
+        self._shorten()
         return self.state
+
+    def _shorten(self) -> None:
+        """Shorten the traces that are new; a stop leaves the others as they are."""
+        left = [bug for bug in self.state.bugs if not bug.is_short]
+        if not left or self.stop.made:
+            return
+        budget = float(np.clip(6.0 * self.settings.minutes, 4.0, SHORTEN_SEC))
+        with self.open_game() as game:
+            for number, bug in enumerate(left):
+                if self.stop.made:
+                    return
+                self.progress.update(number, len(left), " traces shortened")
+                trace = Trace.read(self.settings.output / bug.trace)
+                user = self.settings.user
+                shortener = Shortener(game, trace.finding, trace.usual, user, budget)
+                rollouts = [*trace.before, trace.rollout]
+                with contextlib.suppress(GodotError):  # then it stays as it is
+                    outcome = shortener.reproduce(rollouts)
+                    if outcome.finding is not None:
+                        trace.take(*shortener.shorten(rollouts, outcome))
+                self._add(trace, shortened=bug)
 
     def open_game(self) -> HuntedGame:
         """Start a game."""
-        settings = self.settings
-        launch = Launch(
-            env_path=settings.game,
-            scene=settings.scene,
-            seed=settings.seed,
-            action_repeat=settings.action_repeat,
-            arguments=settings.arguments,
-            step_timeout_sec=settings.hang_sec,
-        )
-        return HuntedGame(launch, settings.user.watched)
+        return HuntedGame(self.settings.launch, self.settings.user.watched)
 
     def _warm_up(self, game: HuntedGame) -> Usual:
         """Learn what is usual; whatever is wrong now will be found again by a shorter way."""
-        warmup, random = Warmup(), np.random.default_rng(self.settings.seed)
+        warmup, random = Warmup(), np.random.default_rng(self.settings.launch.seed)
         limit = min(WARMUP_SEC, 60.0 * self.settings.minutes * WARMUP_SHARE)
         sampler = ActionSampler(game.table)
         explorers = [kind(sampler, random) for kind in list(EXPLORERS.values())[:3]]
@@ -143,7 +159,7 @@ class Hunt:
             low, high = level_of(shot.scene.bounds, usual)
             self.state.level = max(float((high - low).max()), 1e-3)
         archive = CellArchive(
-            self.state.level, usual.obs, moves=usual.travel > 0.0, flags=usual.flags
+            self.state.level, usual.obs, moves=usual.low != usual.high, flags=usual.flags
         )
         file = self.settings.output / "archive.json"
         if file.is_file():
@@ -156,9 +172,7 @@ class Hunt:
 
     def takes(self, finding: Finding, rollouts: list[Rollout]) -> bool:
         """Whether the caller must handle a finding: it is new, or a known one much shorter."""
-        key: tuple[object, ...] = (finding.signature,)
-        if finding.oracle in BY_PLACE and finding.place:
-            key += tuple(round(2.0 * value / self.state.level) for value in finding.place)
+        key = self._key_of(finding)
         with self.lock:
             same = [each for each in self._lengths if each[0] == finding.signature]
             failed = self.state.unconfirmed.get(finding.signature, 0)
@@ -170,38 +184,36 @@ class Hunt:
             self._lengths[key] = length
             return True
 
+    def _key_of(self, bug: Finding | Bug) -> tuple[object, ...]:
+        """The same bug has the same key: its signature, and where it was, if that matters."""
+        key: tuple[object, ...] = (f"{bug.oracle}: {bug.key}",)
+        if bug.oracle in BY_PLACE and bug.place:
+            key += tuple(round(2.0 * value / self.state.level) for value in bug.place)
+        return key
+
     def handle(
         self,
         game: HuntedGame,
         finding: Finding,
         rollouts: list[Rollout],
+        growth: np.ndarray,
         explorer: str,
-        leaking: list[Rollout],
     ) -> bool:
         """Confirm a finding by a replay in a new process, shorten it, write its trace.
 
-        `leaking` are rollouts that leak most, if that is the bug: one again and again should do.
+        `growth` is how much each rollout leaked, if that is the bug.
         """
-        found_sec, settings, usual = self.state.played_sec, self.settings, self.state.usual
-        budget = float(np.clip(3.0 * settings.minutes, 6.0, 60.0))
-        shortener = Shortener(game, finding, usual, settings.user, budget)
-        tries = [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]
-        if finding.oracle == "leak":
-            tries = [*([each] * LEAK_RESETS for each in leaking), rollouts[-RECENT:], rollouts]
-        elif finding.oracle == "reset":
-            tries = [rollouts[: 3 * REFERENCES] + rollouts[3 * REFERENCES :][-2:], rollouts]
-        elif finding.oracle == "frame time":
-            tries = [rollouts[-1:]]  # often the machine's fault: not worth a long replay
-        for tried in tries:
-            first_length = sum(len(each.actions) for each in tried)
-            if leaking and tried[0] in leaking:
-                first_length = sum(len(each.actions) for each in rollouts[-LEAK_RESETS:])
+        found_sec, settings, launch = self.state.played_sec, self.settings, self.settings.launch
+        with self.lock:  # a replay must know what was known, but the hunt does not learn from it
+            usual = copy.deepcopy(self.state.usual)
+        shortener = Shortener(game, finding, usual, settings.user, 0.0)
+        for tried, first_length in _tries(finding, rollouts, growth):  # noqa: B007
             outcome = shortener.reproduce(tried)
             if outcome.finding is not None:
                 break
         else:
             return self._give_up(finding)
-        kept, outcome = shortener.shorten(tried, outcome)
+        kept = cut(tried, outcome)
         if finding.oracle == "frame time":  # twice, because time is never the same
             outcome = shortener.reproduce(kept)
         if outcome.finding is None:
@@ -210,10 +222,10 @@ class Hunt:
             format=FORMAT,
             game=self.state.game,
             digest=self.state.digest,
-            scene=settings.scene,
-            arguments=dict(settings.arguments),
-            seed=settings.seed,
-            action_repeat=settings.action_repeat,
+            scene=launch.scene,
+            arguments={key: str(value) for key, value in launch.arguments.items()},
+            seed=launch.seed,
+            action_repeat=launch.action_repeat,
             columns=action_names(game.table),
             before=kept[:-1],
             rollout=kept[-1],
@@ -225,11 +237,9 @@ class Hunt:
             explorer=explorer,
             found_sec=round(found_sec, 1),
             first_seen=provenance.now(),
-            start=outcome.places[0] if outcome.places else [],
-            places=outcome.places,
-            clicks=outcome.clicks,
-            step_sec=round(outcome.step_sec, 4),
         )
+        trace.take(kept, outcome)
+        self._lengths[self._key_of(finding)] = trace.length
         self._add(trace)
         return True
 
@@ -244,14 +254,16 @@ class Hunt:
                     del self._lengths[key]
         return False
 
-    def _add(self, trace: Trace) -> None:
-        """Write a trace; it replaces a longer one of the same bug."""
+    def _add(self, trace: Trace, shortened: Bug | None = None) -> None:
+        """Write a trace; it replaces a longer one of the same bug, or the one it was made from."""
         finding, folder = trace.finding, self.settings.output / "traces"
         with self.lock:
             bugs = self.state.bugs
-            known = next((each for each in bugs if self._is_same(each, finding)), None)
+            key = self._key_of(finding)
+            same = (each for each in bugs if self._key_of(each) == key)
+            known = next(same, None) if shortened is None else shortened
             if known is not None:
-                if trace.length >= known.length:
+                if shortened is None and trace.length >= known.length:
                     return
                 trace.explorer, trace.found_sec = known.explorer, known.found_sec
                 trace.first_seen, trace.first_length = known.first_seen, known.first_length
@@ -270,6 +282,7 @@ class Hunt:
                 explorer=trace.explorer,
                 length=trace.length,
                 first_length=trace.first_length,
+                is_short=shortened is not None,
             )
             if known is None:
                 bugs.append(bug)
@@ -277,13 +290,6 @@ class Hunt:
             else:
                 bugs[bugs.index(known)] = bug
             self._save()
-
-    def _is_same(self, bug: Bug, finding: Finding) -> bool:
-        if (bug.oracle, bug.key) != (finding.oracle, finding.key):
-            return False
-        if finding.oracle not in BY_PLACE or not bug.place or not finding.place:
-            return True
-        return bool(np.abs(np.subtract(bug.place, finding.place)).max() < 0.5 * self.state.level)
 
     def _report(self) -> None:
         state, seconds = self.state, self.seconds
@@ -323,10 +329,30 @@ class Hunt:
                 "--output, or delete the folder"
             )
         self.state = state
-        self._lengths = {(f"{bug.oracle}: {bug.key}",): bug.length for bug in state.bugs}
+        self._lengths = {self._key_of(bug): bug.length for bug in state.bugs}
         for name, numbers in state.explorers.items():
             if name in self.bandit.gain:
                 self.bandit.gain[name], self.bandit.bugs[name] = (
                     numbers["cells"],
                     int(numbers["bugs"]),
                 )
+
+
+def _tries(
+    finding: Finding, rollouts: list[Rollout], growth: np.ndarray
+) -> list[tuple[list[Rollout], int]]:
+    """What may show a finding again, the shortest first, and how long it was at first."""
+    tries = [rollouts[-1:], rollouts] if len(rollouts) > 1 else [rollouts]
+    again: list[tuple[list[Rollout], int]] = []
+    if finding.oracle == "leak":  # one rollout again and again should do, or the last ones
+        tries = [rollouts[-RECENT:], rollouts]
+        lengths = [10 + len(each.actions) for each in rollouts[: len(growth)]]
+        worst = LEAK_SETTLES + np.argsort(-(growth / lengths)[LEAK_SETTLES:])
+        length = sum(len(each.actions) for each in rollouts[-LEAK_RESETS:])
+        short = [rollouts[i] for i in worst if LEAK_RESETS * len(rollouts[i].actions) < length]
+        again = [([each] * LEAK_RESETS, length) for each in short[:2]]
+    elif finding.oracle == "reset":
+        tries = [rollouts[: 3 * REFERENCES] + rollouts[3 * REFERENCES :][-2:], rollouts]
+    elif finding.oracle == "frame time":
+        tries = [rollouts[-1:]]  # often the machine's fault: not worth a long replay
+    return again + [(each, sum(len(rollout.actions) for rollout in each)) for each in tries]

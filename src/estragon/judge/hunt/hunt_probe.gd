@@ -166,9 +166,6 @@ func _describe() -> Dictionary:
 	var names: Array = []
 	for body: Node in _bodies:
 		names.append(str(body.get_path()).trim_prefix("/root/"))
-	var limits: Array = []
-	for agent: Node in get_tree().get_nodes_in_group(&"AGENT"):
-		limits.append(agent.get("reset_after"))
 	var is_3d: bool = not _bodies.is_empty() and _bodies[0] is Node3D
 	return {
 		"bodies": names,
@@ -176,7 +173,6 @@ func _describe() -> Dictionary:
 		"is_3d": is_3d,
 		"is_rigid": _bodies and (_bodies[0] is RigidBody3D or _bodies[0] is RigidBody2D),
 		"bounds": _level("CollisionShape3D" if is_3d else "CollisionShape2D"),
-		"reset_after": limits,
 		"things": _things.map(func(thing: Node) -> String: return str(thing.get_path())),
 		"kinds": _things.map(_kind_of),
 		"is_solid": range(_things.size()).map(_is_solid),
@@ -283,16 +279,14 @@ static func _local_box(thing: Node3D, part: Node3D, mesh: Mesh) -> AABB:
 	return thing.global_transform.affine_inverse() * part.global_transform * mesh.get_aabb()
 
 
-## How near the first body is: 1 at the edge of a thing's box, less inside, by the depth compared
-## with half the body's size; a distance if the thing has no box.
+## How near the first body is, in halves of its size: 1 at the edge of a thing's box, less inside; a
+## distance if the thing has no box.
 func _nearness(thing: Node, box: AABB, at: Variant) -> float:
 	if not box.has_volume() or not at is Vector3:
-		return at.distance_to(thing.global_position)
-	var local: Vector3 = (thing.global_transform.affine_inverse() * at - box.get_center()).abs()
-	var shares: Vector3 = 2.0 * local / box.size
-	var share: float = shares[shares.max_axis_index()]
-	var spare: Vector3 = 0.5 * box.size - local
-	return share if share > 1.0 else 1.0 - spare[spare.min_axis_index()] / _half_size
+		return at.distance_to(thing.global_position) / _half_size
+	var local: Vector3 = thing.global_transform.affine_inverse() * at - box.get_center()
+	var spare: Vector3 = 0.5 * box.size - local.abs()
+	return 1.0 - spare[spare.min_axis_index()] / _half_size
 
 
 func _approach() -> void:

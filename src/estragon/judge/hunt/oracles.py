@@ -7,16 +7,15 @@ import msgspec
 import numpy as np
 
 from estragon.judge.hunt.game import Snapshot
+from estragon.judge.hunt.locks import LOCK_STEPS, FlagWatch
 from estragon.judge.hunt.user_oracles import UserOracles
 from estragon.judge.hunt.usual import (
     APPROACHES,
     CLOCK_STEPS,
     COUNTER,
     INSIDE,
-    LOCK_STEPS,
     STILL,
     STUCK_STEPS,
-    FlagWatch,
     PaidLoops,
     Usual,
     add_near,
@@ -40,11 +39,11 @@ REPEATED_STEPS = 12
 """So many steps after a reset are compared with those of other rollouts with the same actions."""
 FRAME_MS = 40.0
 JUMP = 5.0
-SPARE, OBS_SPARE = 0.05, 0.3
 NAN = -1e308
 """How the probe reports a variable that is NaN."""
 TIGHT = 1.35
-"""What stops the player stops it at much the same distance."""
+TOUCHES = 4.0
+"""What stops the player stops it at much the same distance, and not far away."""
 PASSED, SIBLINGS = 0.6, 8
 EVENTS = 20
 """So many events of a group must be known to judge another one."""
@@ -78,21 +77,15 @@ class Watcher:
         self._counts: list[np.ndarray] = []
         self._is_warm = False
         everything = (-np.inf, np.inf)
-        self._ranges = (
-            np.array([usual.ranges.get(each, everything) for each in usual.variables])
-            .reshape(-1, 2)
-            .T
-        )
-        spare = [
-            OBS_SPARE if each.startswith("observation ") else SPARE for each in usual.variables
-        ]
-        self._spare = np.array(spare) * np.clip(self._ranges[1] - self._ranges[0], 1.0, 2.0)
+        ranges = [usual.ranges.get(each, everything) for each in usual.variables]
+        self._ranges = np.array(ranges).reshape(-1, 2).T
         self._clock_steps = np.array([usual.clocks.get(each, 0.0) for each in usual.variables])
         self._is_clock = self._clock_steps != 0.0
         self._met: list[str] = []
         """The things of the scene, their kinds, and how near the first body came."""
         self._kinds: list[str] = []
         self._nearest = np.zeros(0)
+        self._places = np.zeros((0, 3))
         self.flags = FlagWatch(usual)
         self._states: dict[int, tuple[np.ndarray, int]] = {}
         """By seed and actions: what was seen, and how often."""
@@ -104,11 +97,13 @@ class Watcher:
     def is_overdue(self) -> bool:
         """Whether it is worth playing on: the episode should have ended, or something is stuck."""
         is_late = self._usual.is_capped and self._length > self._usual.longest_episode + 2
+        is_late |= self.flags.steps_open > 0
         return is_late or any(windows > 2 for windows in self._still.values())
 
     def growth(self, leak: str) -> np.ndarray:
         """(rollouts,): by how much what leaks has grown in each."""
-        grown: np.ndarray = np.diff([each[LEAKS[leak][0]] for each in self._counts])
+        column = LEAKS.get(leak, (1,))[0]
+        grown: np.ndarray = np.diff([each[column] for each in self._counts])
         return grown
 
     def begin(self, seed: int | None = None) -> None:
@@ -238,7 +233,8 @@ class Watcher:
         if self._length % 10 == 0:
             actions = np.array([action for _, action in self._recent])
             self._varied = len(actions) == STUCK_STEPS and is_varied(actions)
-        if lock := self.flags.add(shot, varied=self._varied):
+        # The last step of an episode may show the variables of the next one.
+        if not shot.ended.any() and (lock := self.flags.add(shot, varied=self._varied)):
             text = f"after {lock} much of what usually changes never does, in {LOCK_STEPS} steps"
             found.append(Finding("lock", kind_of(lock), text))
         values = shot.read(usual.variables)
@@ -247,9 +243,9 @@ class Watcher:
             name = usual.variables[index]
             found.append(Finding("nan", kind_of(name), f"{name} is NaN"))
         beyond = np.maximum(self._ranges[0] - values, values - self._ranges[1])
-        for index in np.flatnonzero((beyond > self._spare) & (values != NAN)):
+        for index in np.flatnonzero((beyond > 0.0) & (values != NAN)):
             name, (low, high) = usual.variables[index], self._ranges[:, index]
-            usually = f"within {low:g} and {high:g}" if high < COUNTER else "not negative"
+            usually = f"within {low:.3g} and {high:.3g}" if high < COUNTER else "not negative"
             found.append(
                 Finding("range", _label(name), f"{name} is {values[index]:g}, usually {usually}")
             )
@@ -268,16 +264,18 @@ class Watcher:
 
     def _things(self, shot: Snapshot) -> list[Finding]:
         """The first body is inside a solid thing, or passes a thing whose siblings stop it."""
-        scene, near = shot.scene, shot.things[:, 3]
+        scene, near, places = shot.scene, shot.things[:, 3], shot.things[:, :3]
         if self._met != scene.things:
             self._remember()
             self._met, self._kinds = scene.things, scene.kinds
             self._limits = self._find_limits()
         if not len(near):
             return []
-        self._nearest = np.minimum(self._nearest, near)
-        found, ended = [], shot.ended.any()
-        for index in np.flatnonzero(near < np.maximum(self._limits, INSIDE)):
+        # What is moved to where the player is says nothing; an end moves things after the touch.
+        found, ended = [], bool(shot.ended.any())
+        stays, self._places = (places == self._places).all(axis=1) | ended, places
+        self._nearest = np.where(stays, np.minimum(self._nearest, near), self._nearest)
+        for index in np.flatnonzero(stays & (near < np.maximum(self._limits, INSIDE))):
             name, value = scene.things[index].removeprefix("/root/"), near[index]
             if value < self._limits[index] and not ended:  # an end is what may stop the player
                 text = f"the player is {value:.3g} from {name}; usually it and its siblings cannot "
@@ -297,6 +295,7 @@ class Watcher:
         """(things,): nearer to each than this is a bug, because of its siblings, or all before."""
         near, kinds = self._usual.near, self._kinds
         self._nearest = np.full(len(self._met), np.inf)
+        self._places = np.full((len(self._met), 3), np.nan)
         limits = np.zeros(len(self._met))
         stops = [_stop(near.get(each, []), SIBLINGS) for each in self._met]
         for index, thing in enumerate(self._met):
@@ -363,13 +362,18 @@ class Watcher:
         if all(self._still[name] for name in usual.span):
             text = f"{STUCK_STEPS} varied actions change nothing"
             return [Finding("stuck", "actions change nothing", text)]
-        for name in sorted(usual.span, key=lambda each: each.startswith("observation")):
-            windows = self._still[name]
-            if windows >= STILL_WINDOWS + 4.0 * usual.still[name]:
-                steps = (windows + 1) * STUCK_STEPS // 2
-                text = f"{name} hardly changes in {steps} steps of varied actions"
-                return [Finding("stuck", f"{name.rstrip(' xyz0123456789')} does not change", text)]
-        return []
+        late = [
+            name
+            for name in usual.span
+            if self._still[name] >= STILL_WINDOWS + 4.0 * usual.still[name]
+        ]
+        # A single number may be at its end; where the player is, or half of all, may not.
+        if "place" not in late and len(late) < max(3, 0.5 * len(usual.span)):
+            return []
+        what = "place" if "place" in late else "half of all that is observed"
+        steps = (self._still[late[0]] + 1) * STUCK_STEPS // 2
+        text = f"{what} hardly changes in {steps} steps of varied actions"
+        return [Finding("stuck", f"{what} does not change", text)]
 
     def _frame(self, shot: Snapshot) -> list[Finding]:
         usual = self._usual.step_cpu_ms
@@ -469,7 +473,7 @@ def _label(name: str) -> str:
 def _stop(approaches: list[float], least: int) -> float:
     """Where a thing stops the player, if all of the nearest approaches end there; else 0."""
     nearest = approaches[:least]
-    is_stop = len(nearest) == least and 0.0 < nearest[-1] <= TIGHT * nearest[0]
+    is_stop = len(nearest) == least and 0.0 < nearest[-1] <= min(TIGHT * nearest[0], TOUCHES)
     return nearest[0] if is_stop else 0.0
 
 

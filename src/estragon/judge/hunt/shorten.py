@@ -1,5 +1,6 @@
 """Shortens what was played until only what the bug needs is left: delta debugging."""
 
+import copy
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -14,19 +15,27 @@ from estragon.judge.hunt.usual import Usual
 T = TypeVar("T")
 NEEDS_FRESH = ("crash", "hang", "nan", "leak", "reset", "bad message")
 """Oracles that a process shows once, or only after all that it has played."""
+HELD = 6
+"""So many of the last actions are tried alone."""
 TRY_TIMEOUT_SEC = 2.0
 """A try does not wait longer for a hang; what is kept is checked with the hunt's own timeout."""
 
 
-def ddmin(parts: Sequence[T], fails: Callable[[list[T]], bool], until: float) -> list[T]:
-    """The parts that are left when none of the chunks tried can be left out; at most until then."""
+def ddmin(parts: Sequence[T], needed: Callable[[list[T]], int | None], until: float) -> list[T]:
+    """The parts that are left when none of the chunks tried can be left out; at most until then.
+
+    Args:
+        parts: which together fail.
+        needed: tries parts; how many of them it takes to fail, None if they do not.
+        until: in time.monotonic().
+    """
     kept, chunks = list(parts), 2
     while kept and time.monotonic() < until:
         size = max(1, -(-len(kept) // chunks))
         for start in range(0, len(kept), size):
             fewer = kept[:start] + kept[start + size :]
-            if time.monotonic() < until and fails(fewer):
-                kept, chunks = fewer, max(chunks - 1, 2)
+            if time.monotonic() < until and (count := needed(fewer)) is not None:
+                kept, chunks = fewer[:count], max(chunks - 1, 2)
                 break
         else:
             if size == 1:
@@ -49,7 +58,8 @@ class Shortener:
         """Play rollouts; only in a new process is it certain that nothing else had a part."""
         if fresh or self._is_dirty or self._finding.oracle in NEEDS_FRESH:
             self._game.restart(None if fresh else TRY_TIMEOUT_SEC)
-        outcome = play(self._game, rollouts, self._usual, self._user, self._finding.signature)
+        usual = copy.deepcopy(self._usual)
+        outcome = play(self._game, rollouts, usual, self._user, self._finding.signature)
         self._is_dirty = self._finding.oracle in ("crash", "hang")
         return outcome
 
@@ -64,22 +74,29 @@ class Shortener:
         best = rollouts = cut(rollouts, seen)
         if self._finding.oracle == "leak":
             return self._one_leak(best), self._seen
-        last = rollouts[-1]
-        before = rollouts[:-1]
+        before, last = rollouts[:-1], rollouts[-1]
         if before:
-            before = ddmin(before, lambda fewer: self._shows([*fewer, last]), self._until)
+            before = ddmin(
+                before,
+                lambda fewer: len(fewer) if self._shows([*fewer, last]) else None,
+                self._until,
+            )
             for index, each in enumerate(before):
                 empty = [*before[:index], Rollout(each.seed, []), *before[index + 1 :]]
                 if each.actions and time.monotonic() < self._until and self._shows([*empty, last]):
                     before = empty
         best = self._checked([*before, last], best)
-        before, last = best[:-1], best[-1]
+        before, seed = best[:-1], best[-1].seed
 
-        def fails(actions: list[list[float]]) -> bool:
-            return self._shows([*before, Rollout(last.seed, actions)])
+        def needed(actions: list[list[float]]) -> int | None:
+            rollouts = [*before, Rollout(seed, actions)]
+            outcome = self.reproduce(rollouts, fresh=False)
+            if outcome.finding is None:
+                return None
+            return outcome.steps if outcome.rollouts == len(before) else 0
 
-        kept = ddmin(last.actions, fails, self._until)
-        best = self._checked([*before, Rollout(last.seed, kept)], best)
+        kept = ddmin(self._held(best[-1].actions, needed), needed, self._until)
+        best = self._checked([*before, Rollout(seed, kept)], best)
         idle = self._idled(best[-1].actions, best[:-1], best[-1].seed)
         return self._checked([*best[:-1], Rollout(best[-1].seed, idle)], best), self._seen
 
@@ -89,11 +106,25 @@ class Shortener:
         if any(each.actions != rollouts[0].actions for each in rollouts[:-1]):
             return rollouts
 
-        def fails(actions: list[list[float]]) -> bool:
-            return self._shows([Rollout(seed, actions)] * count)
+        def needed(actions: list[list[float]]) -> int | None:
+            return len(actions) if self._shows([Rollout(seed, actions)] * count) else None
 
-        kept = ddmin(rollouts[0].actions, fails, self._until)
+        kept = ddmin(rollouts[0].actions, needed, self._until)
         return self._checked([Rollout(seed, kept)] * count, rollouts)
+
+    def _held(
+        self, actions: list[list[float]], needed: Callable[[list[list[float]]], int | None]
+    ) -> list[list[float]]:
+        """One of the last actions held for long, after few others, if that shows the bug."""
+        long = len(actions) // 4
+        last = [list(each) for each in dict.fromkeys(map(tuple, actions[::-1]))]
+        last = last[: 2 if self._finding.oracle in NEEDS_FRESH else HELD]
+        for start in (0, long // 2) if long > 2 else ():
+            for action in last:
+                tried = [*actions[:start], *[action] * long]
+                if time.monotonic() < self._until and (count := needed(tried)) is not None:
+                    return tried[:count]
+        return actions
 
     def _idled(
         self, actions: list[list[float]], before: list[Rollout], seed: int

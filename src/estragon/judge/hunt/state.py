@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from estragon.judge.hunt.game import STEP_TIMEOUT_SEC
+from estragon.envs.launch import Launch
 from estragon.judge.hunt.user_oracles import UserOracles
 from estragon.judge.hunt.usual import Usual
 
@@ -16,18 +16,18 @@ STATE = "hunt.json"
 class HuntSettings:
     """What to hunt, and how."""
 
-    game: Path
-    scene: str | None
+    launch: Launch
     output: Path
     minutes: float
     games: int
-    seed: int
     explorers: tuple[str, ...]
     model: Path | None
-    arguments: dict[str, str]
-    action_repeat: int | None
     user: UserOracles
-    hang_sec: float = STEP_TIMEOUT_SEC
+
+    @property
+    def game(self) -> Path:
+        """What is played."""
+        return Path(str(self.launch.env_path))
 
 
 class Bug(msgspec.Struct):
@@ -44,6 +44,8 @@ class Bug(msgspec.Struct):
     explorer: str
     length: int
     first_length: int
+    is_short: bool = False
+    """Whether its trace was shortened."""
 
 
 class HuntState(msgspec.Struct):

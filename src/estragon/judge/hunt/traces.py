@@ -51,7 +51,6 @@ class Trace(msgspec.Struct, forbid_unknown_fields=True):
     """Into the hunt."""
     first_seen: str
     """Date and time, UTC."""
-    start: list[float] = []
     places: list[list[float]] = []
     """Where the first body is before the first action, and after each."""
     clicks: dict[str, str] = {}
@@ -67,6 +66,13 @@ class Trace(msgspec.Struct, forbid_unknown_fields=True):
     def write(self, path: Path) -> None:
         """Write a file."""
         write_json(path, msgspec.to_builtins(self))
+
+    def take(self, rollouts: list[Rollout], outcome: "Outcome") -> None:
+        """Take what was played, and what it showed."""
+        self.before, self.rollout = rollouts[:-1], rollouts[-1]
+        self.finding = outcome.finding or self.finding
+        self.places, self.clicks = outcome.places, outcome.clicks
+        self.step_sec = round(outcome.step_sec, 4)
 
     @property
     def length(self) -> int:

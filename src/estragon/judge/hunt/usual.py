@@ -14,15 +14,15 @@ STILL = 0.05
 """A value is still if it changes this little in STUCK_STEPS, compared with what is usual."""
 CLOCK_STEPS = 5
 """A clock that does not change in so many steps stands still."""
+SPARE, OBS_SPARE = 0.05, 0.3
+RARE = 0.2
+"""What fewer episodes show may be the bug."""
 RANGE_STEPS = 600
 """What a variable does in fewer steps says nothing about its range."""
 INFOS = 20
 """So many values of an info say whether it may be negative."""
 FEW = 6
 """A number that takes at most so many values tells cells apart."""
-LOCK_STEPS, LOCK_ENTRIES, LOCK_CHANGES = 40, 5, 10.0
-"""A lock: a flag that was never left after so many entries, and others that should have changed so
-often since, but never did. It shows after so many steps."""
 APPROACHES = 12
 COUNTER = 2.0**31
 """No counter should get so far."""
@@ -72,8 +72,6 @@ class Usual(msgspec.Struct):
     start_high: list[float] = []
     """Where it was after a reset."""
     step_cpu_ms: float = 0.0
-    travel: float = 0.0
-    """How far the first body gets in STUCK_STEPS, usually."""
     span: dict[str, float] = {}
     """How much each lively value changes in STUCK_STEPS of varied actions, usually."""
     still: dict[str, float] = {}
@@ -137,8 +135,6 @@ class Warmup:
         self._boxes: list[tuple[np.ndarray, np.ndarray]] = []
         self._starts: list[list[float]] = []
         self._cpu: list[float] = []
-        self._travels: list[float] = []
-        self._spans: dict[str, list[float]] = {}
         self._windows: list[list[dict[str, float]]] = []
         self._bodies: dict[str, list[np.ndarray]] = {}
         """Greatest speed, jump and depth in each episode."""
@@ -202,7 +198,6 @@ class Warmup:
         usual.is_capped = bool(limits)
         usual.longest_episode = max(limits, default=usual.longest_episode)
         usual.step_cpu_ms = float(np.median(self._cpu)) if self._cpu else 0.0
-        usual.travel = float(np.median(self._travels)) if self._travels else 0.0
         # What few episodes show may be the bug: quantiles, not maxima.
         for kind, rows in self._bodies.items():
             tops = np.quantile(rows, 0.85, axis=0).tolist()
@@ -249,8 +244,6 @@ class Warmup:
             if any(each.ended.any() for each in part):
                 continue
             spans = spans_of(part)
-            if spans.keys() >= {"place x", "place y"}:
-                self._travels.append(max(spans[f"place {axis}"] for axis in "xyz"))
             if is_varied(np.array(actions[start - 1 : start - 1 + STUCK_STEPS])):
                 windows.append(spans)
         self._windows.append(windows)
@@ -295,7 +288,7 @@ class Warmup:
                 flags.append(name)
             elif step and (change * step >= 0.0).all() and stops[index] < 0.15:
                 usual.clocks |= {name: step} if np.isclose(change, step).mean() > 0.9 else {}
-            if found := range_of(column, kind):
+            if found := range_of([each[:, index] for each in self._values], kind):
                 usual.ranges[name] = found
         kept: list[str] = []
         for name in sorted(flags, key=lambda each: self._types[each] == "o"):
@@ -349,83 +342,6 @@ def longest_stops(values: np.ndarray) -> np.ndarray:
     return most
 
 
-class FlagWatch:
-    """Follows the flags of an episode: what still changes after one of them has changed."""
-
-    def __init__(self, usual: Usual) -> None:
-        self._usual, count = usual, len(usual.flags)
-        self.is_suspect = False
-        """Whether this may be a lock: worth playing on from here."""
-        self._values: np.ndarray | None = None
-        self._steps = np.zeros(count, int)
-        self._changes = np.zeros((count, count), int)
-        self._is_entered = np.zeros(count, bool)
-        self._all = np.zeros(count, int)
-        self._length = 0
-
-    def add(self, shot: Snapshot, *, varied: bool) -> str:
-        """Take in a step; the flag and value that lock the game, if one does.
-
-        Only steps of varied actions count: whoever always does the same may change nothing.
-        """
-        values = np.nan_to_num(shot.read(self._usual.flags))
-        before, self._values = self._values, values
-        if before is None:
-            return ""
-        changed = values != before
-        self._length += varied
-        self._steps += varied
-        self._all += changed & varied
-        self._changes += changed
-        for index in np.flatnonzero(changed).tolist():
-            self._fold(index, before[index], is_left=True)
-            self._steps[index], self._changes[index], self._is_entered[index] = 0, 0, True
-        ripe = self._is_entered & (self._steps == LOCK_STEPS) & varied
-        for index in np.flatnonzero(ripe).tolist():
-            key = self._key(index, values[index])
-            self.is_suspect |= len(self._frozen_by(key, 1, 1.0)) > 0
-            frozen = self._frozen_by(key, LOCK_ENTRIES, LOCK_CHANGES)
-            if len(frozen) and not self._changes[index][frozen].any():
-                return key
-        return ""
-
-    def end(self) -> None:
-        """The episode is over: remember it."""
-        if self._values is None:
-            return
-        for index, value in enumerate(self._values):
-            self._fold(index, value, is_left=False)
-        self._add("", self._length, self._all, is_left=True)
-        self._values = None
-
-    def _key(self, index: int, value: float) -> str:
-        return f"{self._usual.flags[index]}={value:g}"
-
-    def _fold(self, index: int, value: float, *, is_left: bool) -> None:
-        if self._is_entered[index]:
-            key = self._key(index, value)
-            self._add(key, int(self._steps[index]), self._changes[index], is_left=is_left)
-
-    def _add(self, key: str, steps: int, changes: np.ndarray, *, is_left: bool) -> None:
-        latch = self._usual.latches.setdefault(key, Latch())
-        latch.entries += 1
-        latch.left += is_left
-        latch.steps += steps
-        known = np.array(latch.changes) if latch.changes else np.zeros(len(changes), int)
-        latch.changes = (known + changes).tolist()
-
-    def _frozen_by(self, key: str, entries: int, changes: float) -> np.ndarray:
-        """The flags that never change after this one, if they are many of those that should."""
-        latch, every = self._usual.latches.get(key), self._usual.latches.get("")
-        if latch is None or every is None or latch.left or latch.entries < entries:
-            return np.zeros(0, int)
-        others = np.array(every.changes) / max(every.steps - latch.steps, 1)
-        lively, still = others * latch.steps >= changes, np.array(latch.changes) == 0
-        frozen = np.flatnonzero(lively & still)
-        is_lock = len(frozen) >= max(3, 0.4 * lively.sum())
-        return frozen if is_lock else np.zeros(0, int)
-
-
 class PaidLoops:
     """Counts in an episode how often a way back to the same state has paid."""
 
@@ -474,23 +390,26 @@ def is_varied(actions: np.ndarray) -> bool:
     return bool((np.ptp(actions, axis=0) >= 1.0).all() and len(np.unique(actions, axis=0)) >= 4)
 
 
-def range_of(column: np.ndarray, kind: str) -> tuple[float, float] | None:
-    """What a variable or an observation keeps within, if that is clear; a few values do not count.
+def range_of(episodes: list[np.ndarray], kind: str) -> tuple[float, float] | None:
+    """What a variable or an observation keeps within, with some to spare, if that is clear.
 
-    An observation has to fill 0 to 1, or -1 to 1, up to both ends.
+    That is 0 to 1, or -1 to 1, if it fills that up to both ends; or, for a variable, 0 and more.
     """
+    column = np.concatenate(episodes)
     if len(column) < RANGE_STEPS or len(np.unique(column)) < {"o": 20, "f": 10}.get(kind, 3):
         return None
-    for low in (0.0, -1.0) if kind == "o" else ():
+    least = float(np.quantile([each.min() for each in episodes], RARE))
+    most = float(np.quantile([each.max() for each in episodes], 1.0 - RARE))
+    for low in (0.0, -1.0) if kind in "of" else ():
         inside = ((column >= low - 1e-6) & (column <= 1.0 + 1e-6)).mean()
         edge = 0.05 * (1.0 - low)
         at_ends = min((column <= low + edge).mean(), (column >= 1.0 - edge).mean())
-        if inside > 0.998 and at_ends > 0.01:
-            return low, 1.0
-    if kind == "o" or (column >= 0.0).mean() <= 0.97 or column.max() >= COUNTER:
+        if inside > 0.97 and at_ends > 0.01:
+            spare = (OBS_SPARE if kind == "o" else SPARE) * (1.0 - low)
+            return min(low, least) - spare, max(1.0, most) + spare
+    if kind == "o" or least < 0.0 or column.max() >= COUNTER:
         return None
-    is_share = (column <= 1.0).mean() > 0.97 and np.quantile(column, 0.99) > 0.9
-    return 0.0, 1.0 if kind == "f" and is_share else COUNTER
+    return -(SPARE * most if kind == "f" else 0.5), COUNTER
 
 
 def numbers_of(info: dict[str, Any]) -> dict[str, float]:

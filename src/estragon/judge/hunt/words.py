@@ -45,7 +45,7 @@ def title(trace: Trace) -> str:
 
 def steps(trace: Trace) -> list[str]:
     """What to do, in order."""
-    where = f" at {_place(trace.start)}" if trace.start else ""
+    where = f" at {_place(trace.places[0])}" if trace.places and trace.places[0] else ""
     found = [f"Start {trace.scene or 'the main scene'} with seed {trace.rollout.seed}{where}."]
     if trace.before:
         played = sum(len(each.actions) for each in trace.before)

@@ -10,7 +10,6 @@ from estragon.godot.process import GodotError
 from estragon.judge.hunt.archive import Rollout
 from estragon.judge.hunt.explorers import EXPLORERS, ActionSampler, Explorer, PolicyExplorer, Start
 from estragon.judge.hunt.game import HuntedGame
-from estragon.judge.hunt.oracles import LEAK_SETTLES
 
 if TYPE_CHECKING:
     from estragon.judge.hunt.hunt import Hunt
@@ -21,11 +20,8 @@ CROSSES = 0.3
 """Share of rollouts that go on when an episode ends; traces of one episode are shorter."""
 REFERENCES, REFERENCE_STEPS = 2, 10
 """Short rollouts that every process plays three times first, and now and then again."""
-NEARBY_STEPS = 40
-"""So long most rollouts look about after they have returned to a cell."""
-MOST_SUSPECTS = 12
 AGAIN = 0.12
-"""Share of the rollouts that begin like one of them."""
+"""Share of the rollouts that begin like a reference."""
 
 
 class Worker(threading.Thread):
@@ -34,8 +30,9 @@ class Worker(threading.Thread):
     def __init__(self, hunt: "Hunt", number: int) -> None:
         super().__init__(daemon=True)
         self.error: Exception | None = None
-        self._hunt, self._number = hunt, number
-        self._random = np.random.default_rng([hunt.settings.seed, number, int(hunt.state.steps)])
+        self._hunt = hunt
+        seeds = [hunt.settings.launch.seed, number, int(hunt.state.steps)]
+        self._random = np.random.default_rng(seeds)
         self._history: list[Rollout] = []
 
     def run(self) -> None:
@@ -75,7 +72,7 @@ class Worker(threading.Thread):
         """One rollout of the explorer whose turn it is."""
         hunt, began = self._hunt, time.monotonic()
         with hunt.lock:
-            name = hunt.bandit.choose(self._random)
+            name = hunt.bandit.choose()
             start = self._explorers[name].start(hunt.archive)
         only_repeats = bool(self._to_repeat)
         if only_repeats:
@@ -88,9 +85,7 @@ class Worker(threading.Thread):
         shot = game.reset(rollout.seed)
         seen, new_cells = self._watcher.watch(shot, None), 0
         findings = [each for each in seen if hunt.takes(each, self._history)]
-        after = (
-            self._length() if start.cell is None or self._random.random() < 0.3 else NEARBY_STEPS
-        )
+        after = self._length() if start.steps is None else start.steps
         length = len(start.prefix) + (0 if only_repeats else after)
         crosses = self._random.random() < CROSSES
         paid = max(hunt.state.usual.step_reward, 1e-3)
@@ -114,7 +109,7 @@ class Worker(threading.Thread):
             shot = game.step(action)
             self._explorers[name].learn(shot)
             if not shot.ended.any() and np.abs(shot.rewards).max(initial=0.0) > 0.3 * paid:
-                hunt.archive.note_pay(_copy(rollout), self._random)
+                hunt.archive.note_pay(hunt.archive.key_of(shot), rollout, self._random)
             findings = [
                 each
                 for each in self._watcher.watch(shot, action)
@@ -122,15 +117,10 @@ class Worker(threading.Thread):
             ]
         bugs = 0
         for finding in findings:
-            played = [_copy(each) for each in self._history]
-            leaking: list[Rollout] = []
-            if finding.oracle == "leak":
-                growth = self._watcher.growth(finding.key)
-                lengths = [10 + len(each.actions) for each in played[: len(growth)]]
-                best = np.argsort(-growth[LEAK_SETTLES:] / lengths[LEAK_SETTLES:])[:2]
-                leaking = [played[LEAK_SETTLES + int(index)] for index in best]
+            played = [Rollout(each.seed, list(each.actions)) for each in self._history]
+            growth = self._watcher.growth(finding.key)
             try:
-                bugs += hunt.handle(game, finding, played, name, leaking)
+                bugs += hunt.handle(game, finding, played, growth, name)
             except GodotError:
                 game.restart()
         is_old = sum(len(each.actions) for each in self._history) > PROCESS_STEPS
@@ -138,8 +128,6 @@ class Worker(threading.Thread):
             self._renew(game)
         with hunt.lock:
             hunt.state.steps += len(rollout.actions)
-            if self._watcher.flags.is_suspect:
-                hunt.archive.suspects = [*hunt.archive.suspects, rollout][-MOST_SUSPECTS:]
             hunt.bandit.reward(name, new_cells, bugs, time.monotonic() - began)
 
     def _length(self) -> int:
@@ -148,7 +136,3 @@ class Worker(threading.Thread):
         if self._random.random() < 0.15:
             return min(int(1.7 * usual) + 60, 3000)
         return int(np.clip(self._random.uniform(0.3, 1.1) * usual, 60, 600))
-
-
-def _copy(rollout: Rollout) -> Rollout:
-    return Rollout(rollout.seed, list(rollout.actions))

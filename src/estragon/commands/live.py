@@ -69,6 +69,8 @@ class LiveCommand:
         from estragon.show.film import draw_results
 
         check_span("--arenas", self.arenas, 1)
+        if self.run_id is not None and not self.resume:
+            raise UserError(f"--run-id {self.run_id}: only together with --resume")
         roles, seconds = plan_rounds(self.mode, self.rounds, self.round_seconds, self.seconds)
         folder = create_unique(self.output / "debug", timestamps())
         try:
@@ -114,8 +116,6 @@ class LiveCommand:
             if folder.path.parent.name != APPROACH:
                 raise UserError(f"--resume: {folder.path} is not a live run; give its --run-id")
             return Session.resume(folder, LiveSource)
-        if self.run_id is not None:
-            raise UserError(f"--run-id {self.run_id}: only together with --resume")
         rules = load_rules(rules=self.rules, rewards=self.rewards)
         layouts = load_layouts(self.layout or rules.layout, rules)
         session = start_live_session(

@@ -27,7 +27,7 @@ OF_A_RESUME = {"resume", "run_id", "resume_model_path", "restore", "inference", 
 class UiCommand:
     """Open the controller in the browser: a page on this machine, for this user only.
 
-    Training goes on when the page or this command is closed, and is found again.
+    Training continues when the page or this command is closed, and is found again.
     """
 
     project: Annotated[Path | None, tyro.conf.Positional, optional("FOLDER")] = None

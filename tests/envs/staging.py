@@ -1,6 +1,7 @@
 """What the counter game must answer, worked out beside it; processes and ports."""
 
 import socket
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,18 @@ def flat(action: Any, order: tuple[str, ...] = ()) -> list[float]:
 
 def pids(env: Any) -> list[int]:
     return [game.process.pid for game in env._pool.games if game.process is not None]
+
+
+def children(pid: int) -> list[int]:
+    found = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    return [int(word) for word in found.stdout.split()]
+
+
+def games_of(pid: int) -> list[int]:
+    """The games that a process started, behind those who guard them."""
+    return [game for guard in children(pid) for game in children(guard)]
 
 
 def is_running(pid: int) -> bool:

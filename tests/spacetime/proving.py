@@ -13,7 +13,6 @@ import numpy as np
 
 from estragon.trainers.metrics import Episodes
 from tests.prove import run_folder
-from tests.trainers.sb3.test_real_godot import children
 
 
 @dataclasses.dataclass
@@ -76,11 +75,6 @@ def started(config: Path, folder: Path, *words: str) -> subprocess.Popen[str]:
             stderr=subprocess.STDOUT,
             text=True,
         )
-
-
-def games_of(trainer: int) -> list[int]:
-    """The processes of a trainer's games; it starts them through a guard each."""
-    return [game for guard in children(trainer) for game in children(guard)]
 
 
 def mean(found: Episodes, key: str) -> float:

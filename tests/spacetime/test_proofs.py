@@ -16,9 +16,10 @@ import pytest
 from estragon.spacetime.config import SCENE, CurriculumStage, RLConfig
 from estragon.support import paths
 from estragon.trainers.metrics import Episodes
+from tests.envs.staging import games_of
 from tests.prove import Recorder, run_folder
 from tests.spacetime.http_game import free_port
-from tests.spacetime.proving import Trained, games_of, mean, share, started, train_once
+from tests.spacetime.proving import Trained, mean, share, started, train_once
 
 SEEDS = (0, 1, 2)
 MINUTES = 15

@@ -19,7 +19,7 @@ from estragon.support.errors import UserError
 from estragon.trainers.sb3.evaluating import opened
 from estragon.trainers.sb3.settings import Sb3Settings
 from estragon.trainers.sb3.traces import Trace, record
-from tests.envs.staging import assert_gone
+from tests.envs.staging import assert_gone, games_of
 
 TRACE: dict[str, Any] = {
     "scene": PRESETS["ui_interaction"].scene,
@@ -38,17 +38,6 @@ NO_TRACES: dict[str, tuple[Any, str]] = {
     "a negative seed": (TRACE | {"seed": -1}, "Expected 'int' >= 0"),
     "nested arguments": (TRACE | {"arguments": {"parameter.rigs": [1]}}, "got 'array'"),
 }
-
-
-def children(pid: int) -> list[int]:
-    found = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
-    )
-    return [int(word) for word in found.stdout.split()]
-
-
-def games_of(pid: int) -> set[int]:
-    return {game for guard in children(pid) for game in children(guard)}
 
 
 def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -122,12 +111,13 @@ def test_a_game_that_is_killed_while_it_is_recorded() -> None:
     settings = Sb3Settings(
         env_path=str(paths.godot_project()), scene=scene, arguments=arguments, inference=True
     )
+    others = games_of(os.getpid())  # such as one that all tests of this process share
     with opened(settings, None) as player:
         left = iter(range(3))
 
         def act(observed: Any) -> np.ndarray:
             if next(left, None) is None:
-                for game in games_of(os.getpid()):
+                for game in set(games_of(os.getpid())).difference(others):
                     os.kill(game, signal.SIGKILL)
             return player.act(observed)
 
@@ -150,7 +140,7 @@ def test_a_command_that_is_stopped_leaves_no_trace_and_no_game(tmp_path: Path) -
             before = games_of(process.pid)
             time.sleep(3.0)
             # A game that lives for so long plays; others only tell their version.
-            games = before & games_of(process.pid)
+            games = set(before).intersection(games_of(process.pid))
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) != 0
         assert_gone(list(games))

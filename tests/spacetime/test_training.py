@@ -28,8 +28,8 @@ from estragon.support.errors import UserError
 from estragon.trainers.godot_rl_model import GodotRLModel
 from estragon.trainers.sb3.model_file import ModelFile
 from estragon.trainers.sb3.navigation import Navigation
-from tests.envs.staging import assert_gone
-from tests.spacetime.proving import games_of, started
+from tests.envs.staging import assert_gone, games_of
+from tests.spacetime.proving import started
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = {

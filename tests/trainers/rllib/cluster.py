@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from estragon.envs.connection import listen
-from tests.trainers.sb3.test_real_godot import children
 
 RAY = Path(sys.executable).with_name("ray")
 
@@ -82,8 +81,3 @@ def env_runners() -> list[int]:
     """Processes that play games for RLlib on this machine."""
     told = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True)
     return [int(found[1]) for found in re.finditer(r"(\d+) ray::GameRunner", told.stdout)]
-
-
-def games_of(runner: int) -> list[int]:
-    """The games themselves, behind those who guard them."""
-    return [game for guard in children(runner) for game in children(guard)]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from estragon.support import paths
-from tests.envs.staging import assert_gone
+from tests.envs.staging import assert_gone, games_of
 from tests.prove import Recorder, run_folder
-from tests.trainers.rllib.cluster import cluster, env_runners, games_of
+from tests.trainers.rllib.cluster import cluster, env_runners
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "rllib_training_script.py"
 ORCHARD = [

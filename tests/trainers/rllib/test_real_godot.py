@@ -13,8 +13,8 @@ import pytest
 from estragon.cli import main
 from estragon.support import paths
 from estragon.trainers.metrics import mean
-from tests.envs.staging import assert_gone
-from tests.trainers.rllib.cluster import env_runners, games_of
+from tests.envs.staging import assert_gone, games_of
+from tests.trainers.rllib.cluster import env_runners
 from tests.trainers.rllib.staging import manifest, run_folder
 from tests.trainers.staging import read_metrics
 

@@ -11,7 +11,7 @@ import pytest
 
 from estragon.support import paths
 from estragon.trainers.metrics import mean
-from tests.envs.staging import assert_gone
+from tests.envs.staging import assert_gone, children
 from tests.trainers.sb3.staging import manifest, model_path, train
 
 ORCHARD = ["--scene", "res://examples/orchard/orchard.tscn"]
@@ -26,13 +26,6 @@ def rewards(folder: Path, run: str) -> list[float]:
     told = [metric for metric in metrics if metric["episodes_this_iter"]]
     assert all("score" in metric["custom_metrics"] for metric in told)
     return [metric["episode_reward_mean"] for metric in told]
-
-
-def children(pid: int) -> list[int]:
-    found = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
-    )
-    return [int(word) for word in found.stdout.split()]
 
 
 def test_ppo_learns_is_killed_goes_on_and_plays(

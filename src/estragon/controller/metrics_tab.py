@@ -17,7 +17,7 @@ SETTINGS = "metrics_settings.json"
 PREFERRED = ("episode_reward_mean", "seeker_win_rate", "reward_mean")
 ROWS = 20
 MOST_RUNS = 8
-REDRAW_SEC = 3.0
+REDRAW_SEC = 5.0
 """Until what has grown is drawn again: drawing takes time from a trainer on the same machine."""
 COLUMNS = {
     "training_iteration": "iteration",

@@ -40,7 +40,11 @@ FORMER = replace(
     CONFIG,
     epochs=2,
     past=0.3,
+    past_from=0.0,
     sparring=0.3,
+    handicap=0.0,
+    symmetry=False,
+    learning_rate=2e-3,
     final_learning_rate=5e-5,
     entropy=0.01,
     final_entropy=0.01,
@@ -130,7 +134,8 @@ def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
     former = _learn(setup, "ours, former recipe", FORMER, cap_sec)
     bots_only = _learn(setup, "ours, bots only", replace(CONFIG, past=0.0, sparring=1.0), cap_sec)
     threads = setup.sb3_threads
-    constant = replace(CONFIG, entropy=FORMER.entropy)  # SB3's coefficient does not fall
+    # SB3's entropy coefficient does not fall, and it has no symmetries to learn from
+    constant = replace(CONFIG, entropy=FORMER.entropy, learning_rate=FORMER.learning_rate)
     with_ours = _learn_with_sb3(
         setup,
         "SB3 with ours",
@@ -147,7 +152,7 @@ def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
     with_ours_note = "SB3's trainer with our config, network, frame and moves; the same opponents"
     shown = {
         "seconds_to_strength": (ours, f"{goal}; {league_note}"),
-        "seconds_to_strength_former": (former, "the former recipe: two epochs, fewer past selves"),
+        "seconds_to_strength_former": (former, "the former recipe: two epochs, no symmetries"),
         "seconds_to_strength_bots_only": (bots_only, bots_note),
         "sb3_tuned_seconds_to_strength": (tuned, tuned_note),
         "sb3_with_ours_seconds_to_strength": (with_ours, with_ours_note),

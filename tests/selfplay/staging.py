@@ -31,6 +31,7 @@ CONFIG = PPOConfig(
     minibatch=64,
     hidden=16,
     past=0.3,
+    past_from=0.0,
     sparring=0.2,
     snapshot_every=2,
     remembered=3,

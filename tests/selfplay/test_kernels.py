@@ -16,13 +16,14 @@ from estragon.selfplay.kernels import (
     extract_privileged,
     record_step,
     sample_actions,
+    transform_rows,
 )
 from estragon.selfplay.policy import Policy
 from estragon.selfplay.ppo import CLIP_FRACTION, KL, Minibatch, compute_gae, ppo_loss
 from estragon.tag.arenas import Arenas
 from estragon.tag.bots import Bot
 from estragon.tag.frozen import CLIP, FrozenPolicy, moves_in_heading_frame
-from estragon.tag.rules import GOING_ON, TAGGED, TERMS, TIMED_OUT
+from estragon.tag.rules import GOING_ON, OBS, TAGGED, TERMS, TIMED_OUT
 from tests.selfplay.staging import LAYOUTS, beginners, observations, short_rules
 
 RULES = short_rules()
@@ -91,6 +92,52 @@ def test_what_a_critic_knows_is_the_truth_about_the_opponent() -> None:
     expected += [turned(of("last_seen_relative")), turned(of("forward"))]
     expected += [of(name) for name in ("on_floor", "opponent_visible", "last_seen_age")]
     np.testing.assert_allclose(known, np.column_stack(expected), atol=1e-6)
+
+
+def image_of(arenas: Arenas, code: int) -> Arenas:
+    """The same arenas mirrored along x and turned, as they would be observed then."""
+    image = Arenas(arenas.count, rules=RULES, layout="colonnade", seed=4, threads=1)
+    image.reset()
+    image.arenas[:] = arenas.arenas
+    image.agents[:] = arenas.agents
+    for what in ("", "velocity_", "forward_", "seen_"):
+        x, z = image.agents[f"{what}x"].copy(), image.agents[f"{what}z"].copy()
+        x = -x if code & 1 else x
+        for _ in range(code >> 1):
+            x, z = -z, x
+        image.agents[f"{what}x"], image.agents[f"{what}z"] = x, z
+    image._observe()
+    return image
+
+
+@pytest.mark.parametrize("code", range(8))
+def test_a_transformed_row_is_what_is_seen_in_the_transformed_arena(code: int) -> None:
+    arenas = Arenas(64, rules=RULES, layout="colonnade", seed=4, threads=1)
+    seen, random = arenas.reset(), np.random.default_rng(code)
+    for _ in range(12):
+        seen = arenas.step(random.uniform(-1, 1, (64, 2, 3)).astype(np.float32)).observations
+    image = image_of(arenas, code)
+    agents = np.arange(64) % 2
+    policy = beginners(RULES)["seeker"]
+    policy.mean = random.normal(0.0, 0.3, SIZE).astype(np.float32)
+    policy.scale = random.uniform(0.5, 2.0, SIZE).astype(np.float32)
+    features, expected = (
+        prepared(policy, each, agents) for each in (seen.copy(), image.observations)
+    )
+    known, expected_known = np.zeros((2, 64, PRIVILEGED), dtype=np.float32)
+    extract_privileged(seen, agents, known)
+    extract_privileged(image.observations, agents, expected_known)
+    actions = np.stack([random.integers(CHOICES, size=64), np.zeros(64, dtype=np.int64)], axis=1)
+    before = MOVES[actions[:, 0]]
+    images = np.array([int(np.abs(MOVES - move * [1, -1]).sum(axis=1).argmin()) for move in MOVES])
+    codes = np.full(64, code, dtype=np.uint8)
+    transform_rows(features, known, actions, policy.mean, policy.scale, images, codes)
+    # a ray that grazes a corner may miss it in the image
+    rays = features[:, OBS.rays :] - expected[:, OBS.rays :]
+    assert (np.abs(rays) > 1e-3).mean() < 1e-3
+    np.testing.assert_allclose(features[:, : OBS.rays], expected[:, : OBS.rays], atol=1e-4)
+    np.testing.assert_allclose(known, expected_known, atol=1e-5)
+    np.testing.assert_allclose(MOVES[actions[:, 0]], before * [1, -1 if code & 1 else 1], atol=1e-6)
 
 
 class Drawn:

@@ -1,5 +1,6 @@
 """The loop: the same bits for the same seed, whoever computes them and however often it stops."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,12 @@ import numpy as np
 import pytest
 
 from estragon.selfplay.config import BLOCKS, Task
-from estragon.selfplay.trainer import Threads, Trainer
+from estragon.selfplay.trainer import BALANCE_UPDATES, FAIR_WIN_RATE, Threads, Trainer
 from estragon.support.errors import UserError
 from estragon.tag.arenas import Results
+from estragon.tag.layout import load_layouts
 from estragon.tag.policy_files import save_policies
-from estragon.tag.rules import GOING_ON
+from estragon.tag.rules import GOING_ON, HIDER, SEEKER
 from tests.selfplay.staging import (
     CONFIG,
     STEPS_PER_UPDATE,
@@ -237,6 +239,63 @@ def test_in_a_league_both_roles_change_and_the_past_is_remembered() -> None:
         assert any(name.startswith(f"/learners/{learner}/policy/layers") for name in changed)
     assert len(trained(0)["league"]) == 1
     assert len(trained(4, snapshot_every=2)["league"]) == 3
+
+
+def test_past_selves_play_from_a_point_of_the_run_on() -> None:
+    """Before, all arenas without bots have two learners; a resumed run is the same."""
+    steps = 4 * 32 * 2 * CONFIG.horizon
+    trainer = trainer_of(steps=steps, past_from=0.25)
+    rows = np.diff([0, *(updated(trainer).agent_steps for _ in range(5))]).tolist()
+    early = 2 * CONFIG.horizon * (2 * 14 + 2)
+    assert rows == [early, early, *[STEPS_PER_UPDATE] * 3]
+    trainer.close()
+    for after in (1, 3):
+        one = trainer_of(steps=steps, past_from=0.25)
+        for _ in range(after):
+            updated(one)
+        two = trainer_of(steps=steps, past_from=0.25)
+        two.restore(everything(one))
+        for _ in range(2):
+            updated(one)
+            updated(two)
+        assert not differences(one.save(), two.save())
+        one.close()
+        two.close()
+
+
+def test_the_role_that_wins_too_often_learns_more_slowly() -> None:
+    trainer = trainer_of(handicap=0.75)
+    for balance, paces in [(0.5, (1, 1)), (0.55, (1, 1)), (0.625, (0.625, 1)), (0.9, (0.25, 1))]:
+        trainer.balance = FAIR_WIN_RATE - 0.5 + balance
+        assert tuple(map(trainer.pace, (SEEKER, HIDER))) == pytest.approx(paces)
+        trainer.balance = FAIR_WIN_RATE + 0.5 - balance
+        assert tuple(map(trainer.pace, (HIDER, SEEKER))) == pytest.approx(paces)
+    trainer.close()
+    alone = task_of("seeker", "bot:random")
+    for other in (trainer_of(past_from=0.5), trainer_of(alone), trainer_of(handicap=0.0)):
+        other.balance = 1.0
+        assert other.pace(SEEKER) == 1.0
+        other.close()
+
+
+def test_the_balance_follows_the_matches_of_the_current_policies() -> None:
+    trainer = trainer_of()
+    balance = FAIR_WIN_RATE
+    for _ in range(6):
+        episodes = updated(trainer).episodes
+        if episodes.count:
+            balance += (episodes.seeker_wins / episodes.count - balance) / BALANCE_UPDATES
+    assert trainer.balance == pytest.approx(balance)
+    assert balance != FAIR_WIN_RATE
+    trainer.close()
+
+
+def test_symmetries_change_what_is_learned_only_where_there_are_any() -> None:
+    """Both layouts of the task have all of them; one that has none learns the same without."""
+    assert differences(trained(2), trained(2, symmetry=False))
+    rules = short_rules()
+    lopsided = replace(task_of(), layouts=load_layouts("random:3", rules))
+    assert not differences(trained(2, lopsided), trained(2, lopsided, symmetry=False))
 
 
 def test_episodes_are_those_of_learners_among_themselves() -> None:

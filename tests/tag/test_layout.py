@@ -17,6 +17,7 @@ from estragon.tag.layout import (
     load_layout,
     load_layouts,
     random_layout,
+    symmetries,
 )
 from estragon.tag.rules import load_rules
 from estragon.tag.state import vectors
@@ -44,6 +45,31 @@ def test_the_default_offers_something_to_hide_behind_and_something_to_jump_on() 
     tops = [box.size_m[1] for box in load_layout(RULES.layout, RULES).boxes]
     assert any(top < RULES.jump_height_m - 0.1 for top in tops)
     assert any(top > RULES.jump_height_m + 1.0 for top in tops)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "expected"),
+    [
+        ([], range(8)),
+        ([box(3, 0, 1, 1, 1)], [0, 5]),  # mirrored along x and turned by half: mirrored along z
+        ([box(3, 0, 1, 1, 1), box(-3, 0, 1, 1, 1)], [0, 1, 4, 5]),
+        ([box(3, 2, 1, 1, 1), box(-3, -2, 1, 1, 1)], [0, 4]),
+        ([box(0, 0, 2, 1, 3)], [0, 1, 4, 5]),
+        ([box(3, 1, 1, 1, 1)], [0]),
+    ],
+)
+def test_symmetries_map_a_layout_onto_itself(boxes: Any, expected: Any, tmp_path: Path) -> None:
+    layout = load_layout(written(tmp_path, boxes), RULES)
+    assert symmetries([layout], RULES).tolist() == list(expected)
+
+
+def test_symmetries_hold_for_every_layout_and_for_the_walls() -> None:
+    one, other = load_layouts("colonnade,random:3", RULES)
+    assert symmetries([one], RULES).tolist() == list(range(8))
+    assert symmetries([one, other], RULES).tolist() == [0]
+    assert symmetries([], RULES).tolist() == [0]
+    long = msgspec.structs.replace(RULES, arena=msgspec.structs.replace(RULES.arena, depth_m=24.0))
+    assert symmetries([one], long).tolist() == [0, 1, 4, 5]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ class PPOConfig:
     """Passes over the rollout buffer per update."""
     minibatch: int = 1792
     """Approximate number of agent-steps per minibatch."""
-    learning_rate: float = 2e-3
+    learning_rate: float = 4e-3
     """Initial learning rate of Adam; it decreases linearly."""
     final_learning_rate: float = 5e-4
     """Final learning rate of Adam."""
@@ -69,8 +69,9 @@ class PPOConfig:
     clip: float = 0.2
     """PPO's clipping range."""
     entropy: float = 0.05
-    """Initial entropy coefficient: higher values explore more. It decreases linearly."""
-    final_entropy: float = 0.005
+    """Initial entropy coefficient: higher values explore more. It decreases by equal factors in
+    equal times."""
+    final_entropy: float = 0.002
     """Final entropy coefficient."""
     value_coef: Annotated[float, tyro.conf.arg(aliases=["--value-weight"])] = 0.5
     """Weight of the value loss."""
@@ -82,17 +83,28 @@ class PPOConfig:
     """Rewards are multiplied by this before learning."""
     past: float = 0.5
     """Share of arenas in which one side is a past self."""
-    sparring: float = 0.25
+    past_from: float = 0.25
+    """Share of the run after which past selves play; before, the current policies play each other
+    in their arenas."""
+    sparring: float = 0.3
     """Share of arenas in which one side is a scripted bot."""
     snapshot_every: int = 25
     """Updates between snapshots for the league."""
     remembered: int = 64
     """Maximum number of past selves in the league; when full, every second of the older ones is
     dropped."""
+    handicap: float = 0.75
+    """By how much the learning rate of a role falls at most while it wins too often against the
+    other one, once past selves play: 0 is not at all, 1 to nothing."""
+    symmetry: bool = True
+    """Learn from mirror images and quarter turns of the matches too, where they map the layouts
+    onto themselves."""
     critic: bool = False
     """Learn with critics that also see where the opponent is; the policies do not."""
     hidden: int = 64
-    """Units of each of the two hidden layers, of policies and critics."""
+    """Units of each of the two hidden layers of the policies."""
+    critic_hidden: int = 32
+    """Units of each of the two hidden layers of the critics."""
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
@@ -100,6 +112,9 @@ class PPOConfig:
         known = {OLD_NAMES.get(name, name): saved[name] for name in saved if name not in GONE}
         if "entropy" in known:  # it used to be constant
             known.setdefault("final_entropy", known["entropy"])
+        if "hidden" in known:  # what earlier runs did without
+            before = {"past_from": 0.0, "handicap": 0.0, "symmetry": False}
+            known = before | {"critic_hidden": known["hidden"]} | known
         return cls(**known)
 
     def check(self) -> None:
@@ -110,7 +125,7 @@ class PPOConfig:
                 raise UserError(f"{field.name}: expected 1 or more, got {value}")
             if not 0 <= value < 2**20:
                 raise UserError(f"{field.name}: expected 0 to {2**20}, got {value}")
-        for name in ("gamma", "gae_lambda"):
+        for name in ("gamma", "gae_lambda", "past_from", "handicap"):
             if getattr(self, name) > 1:
                 raise UserError(f"{name}: expected 0 to 1, got {getattr(self, name)}")
         if self.past + self.sparring > 1:

@@ -12,13 +12,15 @@ import numpy as np
 from estragon.tag.arenas import Results
 from estragon.tag.compile import inlined, kernel
 from estragon.tag.frozen import CLIP
-from estragon.tag.rules import GOING_ON, OBS, TAGGED
+from estragon.tag.rules import GOING_ON, OBS, RAY_CHANNELS, TAGGED
 
 TINY_PROB = 1e-9
 FEW_ROWS = 64
 """Up to this many rows `act` is faster than torch."""
 PRIVILEGED = 15
 """Numbers of `extract_privileged`."""
+PRIVILEGED_ASIDE = (2, 6, 9, 11)
+"""Those that a mirror changes."""
 COUNTS = 6
 """Of an episode's numbers in `count_episodes`, those before the reward terms."""
 
@@ -109,6 +111,53 @@ def extract_privileged(observations: np.ndarray, agents: np.ndarray, out: np.nda
         values[12] = other[OBS.on_floor]
         values[13] = other[OBS.opponent_visible]
         values[14] = other[OBS.last_seen_age]
+
+
+@kernel
+def transform_rows(
+    features: np.ndarray,
+    privileged: np.ndarray,
+    actions: np.ndarray,
+    mean: np.ndarray,
+    scale: np.ndarray,
+    mirrored_moves: np.ndarray,
+    codes: np.ndarray,
+) -> None:
+    """Turn rows into what they would be in an arena that is mirrored, then turned.
+
+    Args:
+        features: (rows, size) float32 to change.
+        privileged: (rows, PRIVILEGED or 0) float32 to change.
+        actions: (rows, 2) int64 to change.
+        mean, scale: (size,) float32 of the features.
+        mirrored_moves: (moves,) int64, the mirror image of each move.
+        codes: (rows,) uint8, as `layout.symmetries` gives them. A turn only changes where the
+            agent faces in the world: all else is seen in its heading frame.
+    """
+    size = features.shape[1]
+    rays = (size - OBS.rays) // RAY_CHANNELS
+    for row in range(len(codes)):
+        own, code = features[row], codes[row]
+        a, b = OBS.forward, OBS.forward + 1
+        x, z = own[a] * scale[a] + mean[a], own[b] * scale[b] + mean[b]
+        if code & 1:
+            x = -x
+            for start in (OBS.position, OBS.velocity, OBS.last_seen_relative):
+                k = start + 2
+                own[k] = (-(own[k] * scale[k] + mean[k]) - mean[k]) / scale[k]
+            for ray in range(rays // 2):
+                for channel in range(RAY_CHANNELS):
+                    k = OBS.rays + ray * RAY_CHANNELS + channel
+                    j = OBS.rays + (rays - 1 - ray) * RAY_CHANNELS + channel
+                    left, right = own[k] * scale[k] + mean[k], own[j] * scale[j] + mean[j]
+                    own[k], own[j] = (right - mean[k]) / scale[k], (left - mean[j]) / scale[j]
+            actions[row, 0] = mirrored_moves[actions[row, 0]]
+            if privileged.shape[1]:
+                for k in PRIVILEGED_ASIDE:
+                    privileged[row, k] = -privileged[row, k]
+        for _ in range(code >> 1):
+            x, z = -z, x
+        own[a], own[b] = (x - mean[a]) / scale[a], (z - mean[b]) / scale[b]
 
 
 @kernel

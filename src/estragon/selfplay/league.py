@@ -17,9 +17,9 @@ from estragon.tag.rules import OBS, ROLES, Role, Rules
 
 USUAL_BOTS = {"seeker": "bot:evader", "hider": "bot:chaser"}
 """The default opponent of a role that learns alone."""
-ODD_SHARE = 0.4
-"""Of the bots, how many do what no good player does: a hider that has only met hunters does not
-expect a seeker that runs at random, nor a seeker a hider that stays in a corner."""
+ODD_SHARE = 0.25
+"""Of the bots that hide, how many stay in a corner, and how many run at random: no good player does
+either, and a seeker that has only met good ones does not find them."""
 
 PAST_AT_ONCE = 4
 """Past selves that play at the same time."""
@@ -103,23 +103,24 @@ class Camper:
 
 
 class MixedBots:
-    """Bots that share a batch: the first rows are played by the odd one."""
+    """Bots that share a batch: each odd one plays its share, the usual one the rest."""
 
-    def __init__(self, usual: Opponent, odd: Opponent) -> None:
-        """The usual bot, and the odd one."""
+    def __init__(self, usual: Opponent, odd: Sequence[Opponent]) -> None:
+        """The usual bot, and the odd ones."""
         self._usual, self._odd = usual, odd
 
     def act(self, observations: np.ndarray) -> np.ndarray:
         """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
-        odd = round(len(observations) * ODD_SHARE)
-        parts = [self._odd.act(observations[:odd]), self._usual.act(observations[odd:])]
-        return np.concatenate(parts)
+        rows = round(len(observations) * ODD_SHARE)
+        parts = np.split(observations, [rows * (k + 1) for k in range(len(self._odd))])
+        bots = [*self._odd, self._usual]
+        return np.concatenate([bot.act(part) for bot, part in zip(bots, parts, strict=True)])
 
 
 def league_bots(rules: Rules) -> OpponentPair:
     """The bots of a league, which do not change as the learners do."""
     random, chaser, evader = (Bot(name, rules, threads=1) for name in BOTS)
-    return OpponentPair(MixedBots(chaser, random), MixedBots(evader, Camper()))
+    return OpponentPair(chaser, MixedBots(evader, [Camper(), random]))
 
 
 def resolve_opponent(opponent: str | None, role: RoleChoice, rules: Rules) -> str:

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from estragon.selfplay.config import PPOConfig
+from estragon.selfplay.kernels import transform_rows
 from estragon.selfplay.policy import Critic, Policy
 from estragon.tag.compile import kernel
 from estragon.tag.frozen import FrozenPolicy
@@ -23,6 +24,7 @@ LOSS_TERMS = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
 POLICY_LOSS, VALUE_LOSS, ENTROPY, KL, CLIP_FRACTION = range(5)
 SMALLEST_VARIANCE = 1e-2
 """Added to every variance, so that features that hardly ever change are not blown up."""
+IDENTITY = np.zeros(1, dtype=np.uint8)
 WARM_START_COUNT = 1e6
 """How many observations count as seen by a policy that was trained before."""
 
@@ -263,7 +265,7 @@ class Learner:
         self.optimizer = torch.optim.Adam(
             self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True
         )
-        self.critic = Critic(rules.observation.size, config.hidden, seed).to(device)
+        self.critic = Critic(rules.observation.size, config.critic_hidden, seed).to(device)
         self.critic_optimizer = torch.optim.Adam(
             self.critic.parameters(), lr=config.learning_rate, eps=1e-5, fused=True
         )
@@ -277,21 +279,29 @@ class Learner:
         learning_rate: float,
         rng: np.random.Generator,
         entropy: float | None = None,
+        symmetries: np.ndarray = IDENTITY,
     ) -> Losses:
         """Optimise on a rollout, then update the normalisation for the next one.
+
+        A row counts as one of its images under a symmetry of the game, drawn for each row. It was
+        played with the same probability as its image would have been by the policy's own image, so
+        its log-probability is the right one for the ratio.
 
         Args:
             batches, moments: of the rollout.
             learning_rate: of Adam.
             rng: draws the minibatches.
             entropy: coefficient; by default the initial one.
+            symmetries: (any,) uint8, as `transform_rows` reads them.
         """
         config, device = self._config, self._device
         if entropy is not None:
             config = replace(config, entropy=entropy)
+        rollout = Batch(*(np.concatenate(parts) for parts in zip(*batches, strict=True)))
+        if len(symmetries) > 1:
+            self._transform(rollout, rng.choice(symmetries, len(rollout.features)))
         features, actions, old_log_probs, advantages, values, privileged = (
-            torch.from_numpy(np.concatenate(parts)).to(device)
-            for parts in zip(*batches, strict=True)
+            torch.from_numpy(column).to(device) for column in rollout
         )
         returns = advantages + values
         std = advantages.std()
@@ -331,6 +341,16 @@ class Learner:
         self.policy.load_state_dict(policy.state_dict())
         self.normaliser.warm_start(policy.mean.numpy(), policy.scale.numpy())
         self._sync_actor()
+
+    def _transform(self, rollout: Batch, codes: np.ndarray) -> None:
+        """Replace every row by its image under a symmetry."""
+        mean, scale, moves = (
+            array.cpu().numpy()
+            for array in (self.policy.mean, self.policy.scale, self.policy.moves)
+        )
+        images = np.abs(moves[:, None] - moves * np.array([1.0, -1.0])).sum(axis=2).argmin(axis=1)
+        rows = rollout.features, rollout.privileged, rollout.actions
+        transform_rows(*rows, mean, scale, images, codes)
 
     def _step_critic(
         self,

@@ -30,11 +30,18 @@ from estragon.support.parallel import available_cores
 from estragon.support.parameters import Curriculum
 from estragon.tag.arenas import Arenas
 from estragon.tag.frozen import FrozenPolicy
+from estragon.tag.layout import symmetries
 from estragon.tag.rules import HIDER, ROLES, SEEKER, Role
 from estragon.tag.variation import SUCCESS
 
 RNG_PLAY, RNG_OPPONENTS, RNG_LEAGUE, RNG_UPDATE = range(4)
 """The purposes of random streams."""
+BALANCE_UPDATES = 20
+"""Over about so many updates the win rate between the current policies is averaged."""
+FAIR_WIN_RATE = 0.5
+"""Of the seeker, when neither role has a handicap."""
+HANDICAP_FROM, HANDICAP_TO = 0.05, 0.2
+"""How far from it the handicap of the winner begins, and is full."""
 
 
 class Threads(NamedTuple):
@@ -146,6 +153,12 @@ class Trainer:
         torch.set_num_threads(threads.torch_threads)  # of this thread, where policies are evaluated
         self.task, self.config, self.source = task, config, source
         self.updates = self.agent_steps = self.episodes = 0
+        self.balance = FAIR_WIN_RATE
+        """The seeker's recent win rate against the current hider."""
+        self._symmetries = symmetries([], task.rules)
+        if config.symmetry and task.rules.has_heading:
+            layouts = task.variation.layouts if task.variation else task.layouts
+            self._symmetries = symmetries(layouts, task.rules)
         self.learning = [SEEKER, HIDER] if task.role == "both" else [ROLES.index(task.role)]
         self.learners = [
             Learner(
@@ -197,7 +210,9 @@ class Trainer:
             return None
         number, rate = self.updates, self.learning_rate
         learned = list(
-            self.workers.map(lambda role: self._learn(role, rollouts, rate), self.learning)
+            self.workers.map(
+                lambda role: self._learn(role, rollouts, rate * self.pace(role)), self.learning
+            )
         )
         ended = [episode for rollout in rollouts for episode in rollout.take_episodes()]
         episodes = sum(ended, EpisodeStats())
@@ -238,6 +253,7 @@ class Trainer:
             "updates": self.updates,
             "agent_steps": self.agent_steps,
             "episodes": self.episodes,
+            "balance": self.balance,
             "learners": [learner.save() for learner in self.learners],
             "league": [list(pair) for pair in self.league.pairs],
         } | self.source.save()
@@ -247,6 +263,7 @@ class Trainer:
         self.updates = int(saved["updates"])
         self.agent_steps = int(saved["agent_steps"])
         self.episodes = int(saved["episodes"])
+        self.balance = float(saved.get("balance", FAIR_WIN_RATE))
         for learner, state in zip(self.learners, saved["learners"], strict=True):
             learner.restore(state)
         self.league.pairs = [(seeker, hider) for seeker, hider in saved["league"]]
@@ -256,12 +273,28 @@ class Trainer:
 
     @property
     def learning_rate(self) -> float:
-        """Adam's step size now."""
-        return self._scheduled(self.config.learning_rate, self.config.final_learning_rate)
-
-    def _scheduled(self, start: float, end: float) -> float:
-        """What decreases linearly over the run."""
+        """Adam's step size now; it decreases linearly."""
+        start, end = self.config.learning_rate, self.config.final_learning_rate
         return start + min(1.0, self.progress) * (end - start)
+
+    @property
+    def entropy(self) -> float:
+        """The entropy coefficient now; it decreases by equal factors in equal times."""
+        start, end = self.config.entropy, self.config.final_entropy
+        if min(start, end) <= 0.0:
+            return start + min(1.0, self.progress) * (end - start)
+        return float(start * (end / start) ** min(1.0, self.progress))
+
+    def pace(self, role: int) -> float:
+        """The factor of a role's learning rate: below 1 while it wins too often.
+
+        A role that always loses learns little from its matches, and would never catch up.
+        """
+        if self.task.opponent != LEAGUE or self.progress < self.config.past_from:
+            return 1.0
+        lead = self.balance - FAIR_WIN_RATE if role == SEEKER else FAIR_WIN_RATE - self.balance
+        share = (lead - HANDICAP_FROM) / (HANDICAP_TO - HANDICAP_FROM)
+        return 1.0 - self.config.handicap * min(1.0, max(0.0, share))
 
     def opponents(self, past: PastSelves, part: int) -> list[OpponentPair]:
         """The past selves that play in the next rollout of a part of the arenas."""
@@ -283,8 +316,9 @@ class Trainer:
             return rows, None
         moments = [rollout.moments(role) for rollout in rollouts]
         rng = self.rng(RNG_UPDATE, role)
-        entropy = self._scheduled(self.config.entropy, self.config.final_entropy)
-        return rows, self.learners[role].update(batches, moments, learning_rate, rng, entropy)
+        return rows, self.learners[role].update(
+            batches, moments, learning_rate, rng, self.entropy, self._symmetries
+        )
 
     def _count(self, rows: int, episodes: EpisodeStats) -> None:
         self.updates += 1
@@ -292,6 +326,9 @@ class Trainer:
         if self.updates % self.config.snapshot_every == 0:
             self.league.add(self.policies)
         self.episodes += episodes.count
+        if episodes.count:
+            win_rate = episodes.seeker_wins / episodes.count
+            self.balance += (win_rate - self.balance) / BALANCE_UPDATES
 
 
 class EmbeddedSource:
@@ -305,9 +342,9 @@ class EmbeddedSource:
         self._task, self._config, self._steps = task, config, steps
         self.curriculum = Curriculum(task.variation.plan) if task.variation else None
         count = config.arenas // BLOCKS
-        split = split_arenas(count, task.role, task.opponent, config.past, config.sparring)
         self.arenas = []
-        self.rollouts = [Rollout(task.rules, split, config) for _ in range(BLOCKS)]
+        self.rollouts: list[Rollout] = []
+        self._divide_arenas(0.0)
         for block in range(BLOCKS):
             arenas = Arenas(
                 count,
@@ -342,6 +379,7 @@ class EmbeddedSource:
 
     def collect(self, trainer: Trainer) -> list[Rollout]:
         """Play the next rollout of every block of arenas."""
+        self._divide_arenas(trainer.progress)
         list(trainer.workers.map(lambda block: self._play(block, trainer), range(BLOCKS)))
         if self.curriculum is not None:
             self._teach(self.curriculum, trainer.progress)
@@ -383,6 +421,7 @@ class EmbeddedSource:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Load what `save` gave."""
+        self._divide_arenas(self.progress(int(saved["agent_steps"])))
         for arenas, state in zip(self.arenas, saved["arenas"], strict=True):
             arenas.restore(_arrays(state))
         for rollout, state in zip(self.rollouts, saved["tallies"], strict=True):
@@ -391,6 +430,15 @@ class EmbeddedSource:
             past.restore(state)
         if self.curriculum is not None:
             self.curriculum.restore(saved["curriculum"])
+
+    def _divide_arenas(self, progress: float) -> None:
+        """Make the rollout buffers for those who play in the arenas at this point of the run."""
+        task, config = self._task, self._config
+        past = config.past if progress >= config.past_from else 0.0
+        count = config.arenas // BLOCKS
+        split = split_arenas(count, task.role, task.opponent, past, config.sparring)
+        if not self.rollouts or self.rollouts[0].split != split:
+            self.rollouts = [Rollout(task.rules, split, config) for _ in range(BLOCKS)]
 
     def _teach(self, curriculum: Curriculum, progress: float) -> None:
         """Count the episodes that ended; those after a change of lesson do not count."""

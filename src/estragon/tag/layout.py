@@ -127,6 +127,34 @@ def far_points(layout: Layout, rules: Rules) -> np.ndarray:
     return np.stack([points[0], second])
 
 
+def symmetries(layouts: list[Layout], rules: Rules) -> np.ndarray:
+    """What maps every one of these layouts onto itself: (found,) uint8, the identity first.
+
+    Bit 0 mirrors along x; the bits above are the number of quarter turns, from x to z, that follow.
+    """
+    found = [0]
+    for code in range(1, 8 if layouts else 0):
+        square = rules.arena.width_m == rules.arena.depth_m
+        if (square or not code & 2) and all(
+            _transformed(one, code) == _transformed(one, 0) for one in layouts
+        ):
+            found.append(code)
+    return np.array(found, dtype=np.uint8)
+
+
+def _transformed(layout: Layout, code: int) -> set[tuple[float, ...]]:
+    """The boxes as numbers, mirrored and turned."""
+    boxes: set[tuple[float, ...]] = set()
+    for box in layout.boxes:
+        (x, z), (width, height, depth) = box.at_m, box.size_m
+        if code & 1:
+            x = -x
+        for _ in range(code >> 1):
+            x, z, width, depth = -z, x, depth, width
+        boxes.add((x + 0.0, z + 0.0, width, height, depth))  # -0.0 + 0.0 is 0.0
+    return boxes
+
+
 def _check_floor(layout: Layout, rules: Rules) -> None:
     first, second = far_points(layout, rules)
     apart = float(np.sqrt(((first - second) ** 2).sum()))

@@ -1,6 +1,6 @@
 """A config that makes no sense is refused, by the name of what is wrong."""
 
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 
 import pytest
 
@@ -52,3 +52,11 @@ def test_names_of_earlier_versions_are_understood() -> None:
     config = PPOConfig.from_saved(saved | {"value_weight": 0.25, "epochs": 3})
     assert (config.gamma, config.gae_lambda, config.max_grad_norm) == (0.9, 0.8, 1.0)
     assert (config.target_kl, config.value_coef, config.epochs) == (0.1, 0.25, 3)
+
+
+def test_a_run_of_an_earlier_version_goes_on_as_it_began() -> None:
+    config = PPOConfig.from_saved({"hidden": 48, "entropy": 0.01})
+    assert (config.past_from, config.handicap, config.symmetry) == (0.0, 0.0, False)
+    assert (config.critic_hidden, config.final_entropy) == (48, 0.01)
+    now = asdict(PPOConfig())
+    assert PPOConfig.from_saved(now) == PPOConfig()

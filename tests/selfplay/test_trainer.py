@@ -265,7 +265,7 @@ def test_past_selves_play_from_a_point_of_the_run_on() -> None:
 
 def test_the_role_that_wins_too_often_learns_more_slowly() -> None:
     trainer = trainer_of(handicap=0.75)
-    for balance, paces in [(0.5, (1, 1)), (0.55, (1, 1)), (0.625, (0.625, 1)), (0.9, (0.25, 1))]:
+    for balance, paces in [(0.5, (1, 1)), (0.55, (0.75, 1)), (0.65, (0.25, 1)), (0.9, (0.25, 1))]:
         trainer.balance = FAIR_WIN_RATE - 0.5 + balance
         assert tuple(map(trainer.pace, (SEEKER, HIDER))) == pytest.approx(paces)
         trainer.balance = FAIR_WIN_RATE + 0.5 - balance
@@ -276,6 +276,20 @@ def test_the_role_that_wins_too_often_learns_more_slowly() -> None:
         other.balance = 1.0
         assert other.pace(SEEKER) == 1.0
         other.close()
+
+
+def test_the_entropy_coefficient_falls_by_equal_factors() -> None:
+    trainer = trainer_of(entropy=0.08, final_entropy=0.02)
+    found = []
+    for steps in (0, 5_000, 10_000, 20_000):
+        trainer.agent_steps = steps
+        found.append(trainer.entropy)
+    assert found == pytest.approx([0.08, 0.04, 0.02, 0.02])
+    trainer.close()
+    trainer = trainer_of(entropy=0.08, final_entropy=0.0)
+    trainer.agent_steps = 5_000
+    assert trainer.entropy == pytest.approx(0.04)
+    trainer.close()
 
 
 def test_the_balance_follows_the_matches_of_the_current_policies() -> None:

@@ -40,8 +40,8 @@ BALANCE_UPDATES = 20
 """Over about so many updates the win rate between the current policies is averaged."""
 FAIR_WIN_RATE = 0.5
 """Of the seeker, when neither role has a handicap."""
-HANDICAP_FROM, HANDICAP_TO = 0.05, 0.2
-"""How far from it the handicap of the winner begins, and is full."""
+LOPSIDED = 0.15
+"""How far from it the handicap of the winner is full."""
 
 
 class Threads(NamedTuple):
@@ -293,8 +293,7 @@ class Trainer:
         if self.task.opponent != LEAGUE or self.progress < self.config.past_from:
             return 1.0
         lead = self.balance - FAIR_WIN_RATE if role == SEEKER else FAIR_WIN_RATE - self.balance
-        share = (lead - HANDICAP_FROM) / (HANDICAP_TO - HANDICAP_FROM)
-        return 1.0 - self.config.handicap * min(1.0, max(0.0, share))
+        return 1.0 - self.config.handicap * min(1.0, max(0.0, lead / LOPSIDED))
 
     def opponents(self, past: PastSelves, part: int) -> list[OpponentPair]:
         """The past selves that play in the next rollout of a part of the arenas."""

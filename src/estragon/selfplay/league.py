@@ -190,27 +190,21 @@ class PastSelves:
         self._policies = [blank_policies(rules, hidden) for _ in range(PAST_AT_ONCE)]
         self._rounds = 0
 
-    def players(
-        self, league: League, draw: np.random.Generator, act: np.random.Generator
-    ) -> list[OpponentPair]:
-        """The opponents of the next rollout; every second one takes its likeliest actions.
+    def players(self, league: League, rng: np.random.Generator) -> list[OpponentPair]:
+        """The opponents of the next rollout, those that are new drawn with `rng`.
 
-        Without those, a learner would never meet the policies as they are judged and shown.
-
-        Args:
-            league: where they are from.
-            draw: draws those that are new.
-            act: draws their actions.
+        They take their likeliest actions, as policies are judged and shown; with drawn ones, those
+        of the early part of a run would stumble too much to be opponents.
         """
         for number, pair in enumerate(self._policies):
             turn = self._rounds + number * HELD_FOR // PAST_AT_ONCE
             if self._rounds == 0 or turn % HELD_FOR == 0:
-                for policy, weights in zip(pair, league.draw(draw), strict=True):
+                for policy, weights in zip(pair, league.draw(rng), strict=True):
                     policy.load_state_dict(weights)
         self._rounds += 1
         return [
-            OpponentPair(*(PolicyPlayer(policy, None if number % 2 else act) for policy in pair))
-            for number, pair in enumerate(self._policies)
+            OpponentPair(*(PolicyPlayer(policy, None) for policy in pair))
+            for pair in self._policies
         ]
 
     def save(self) -> dict[str, Any]:

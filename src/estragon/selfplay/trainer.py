@@ -34,7 +34,7 @@ from estragon.tag.layout import symmetries
 from estragon.tag.rules import HIDER, ROLES, SEEKER, Role
 from estragon.tag.variation import SUCCESS
 
-RNG_PLAY, RNG_OPPONENTS, RNG_LEAGUE, RNG_UPDATE = range(4)
+RNG_PLAY, RNG_LEAGUE, RNG_UPDATE = range(3)
 """The purposes of random streams."""
 BALANCE_UPDATES = 20
 """Over about so many updates the win rate between the current policies is averaged."""
@@ -297,8 +297,7 @@ class Trainer:
 
     def opponents(self, past: PastSelves, part: int) -> list[OpponentPair]:
         """The past selves that play in the next rollout of a part of the arenas."""
-        draw, act = self.rng(RNG_LEAGUE, part), self.rng(RNG_OPPONENTS, part)
-        return past.players(self.league, draw, act)
+        return past.players(self.league, self.rng(RNG_LEAGUE, part))
 
     def rng(self, purpose: int, part: int) -> np.random.Generator:
         """The generator of this update for one purpose."""

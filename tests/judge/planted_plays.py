@@ -387,10 +387,11 @@ def walk_to_goal(game: Game) -> None:
 
 
 def start_again(game: Game) -> None:
-    for seed in range(1, 500):
+    """Stand for a step at every start, and note how near the nearest box is."""
+    for seed in range(150, 200):
         game.reset(seed)
-        if game.now()[13:29].min() < 0.1:
-            return
+        steer(game, 0, 0)
+        game.notes.append(float(game.now()[13:29].min()))
 
 
 def walk_off(game: Game) -> None:

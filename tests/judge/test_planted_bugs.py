@@ -153,11 +153,6 @@ def runs(share: float) -> Effect:
     return lambda game: bool(np.linalg.norm(game.column([3, 5]), axis=2).max() > share)
 
 
-def starts_in_a_box(game: Game) -> bool:
-    """Whether a ray of the rig ended where it began."""
-    return min(float(obs["obs"][:, 13:29].min()) for obs in game.starts) < 0.1
-
-
 def falls_again(game: Game) -> bool:
     """Whether falling was paid more than once in an episode."""
     steps = zip(game.rewards, game.ends, strict=True)
@@ -267,7 +262,9 @@ PROOFS: dict[str, Proof] = {
     "goals_compass": Proof(
         "off by one", "easy", plays.hold(0, 0, 1, 120), says("SCRIPT ERROR", "Out of bounds")
     ),
-    "goals_walled_start": Proof("starts in a wall", "medium", plays.start_again, starts_in_a_box),
+    "goals_walled_start": Proof(
+        "starts in a wall", "medium", plays.start_again, noted(lambda rooms: min(rooms) < 0.35)
+    ),
     "goals_edge_loop": Proof("endless respawn", "hard", plays.walk_off, falls_again),
     "landing_double_touchdown": Proof("trigger fires twice", "easy", plays.fly(250), costs(90)),
     "landing_no_ceiling": Proof(

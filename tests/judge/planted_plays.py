@@ -63,7 +63,7 @@ class Game:
     def ended(self) -> bool:
         return bool(self.ends and self.ends[-1])
 
-    def column(self, part: int | slice, key: str = "obs") -> np.ndarray:
+    def column(self, part: int | slice | list[int], key: str = "obs") -> np.ndarray:
         """Some numbers of all observations: (steps, agents, numbers)."""
         return np.array([np.atleast_2d(seen[key])[:, part] for seen in self.seen])
 
@@ -144,6 +144,47 @@ def roll_about(game: Game) -> None:
             push(game, unit(target - game.place()[[0, 2]]))
 
 
+def roll_beyond_the_left_edge(game: Game) -> None:
+    """Note how often the marble was beside the floor, as high as on it."""
+    for _ in range(150):
+        x, y, z = game.place()
+        game.notes.append(float(x < -6.3 and y > 0.3))
+        push(game, unit(np.array([-6.6 - x, -z]) - 0.5 * 8 * game.now()[34:36]))
+
+
+def roll_into_drain(game: Game) -> None:
+    """Come to rest in it, and note how far pushes to all sides get the marble."""
+    drain = np.array([4.2, -4.2])
+    for seed in range(1, 7):
+        game.reset(seed)
+        for _ in range(90):
+            way = drain - game.place()[[0, 2]]
+            push(game, way - 0.5 * 8 * game.now()[34:36])
+            if game.ended or (np.linalg.norm(way) < 0.1 and max(abs(game.now()[34:36])) < 0.02):
+                break
+        if game.ended or np.linalg.norm(way) > 0.1:
+            continue
+        for side in ((-1, 0), (0, 1), (1, 0), (0, -1)):
+            for _ in range(5):
+                push(game, side)
+                game.notes.append(float(np.linalg.norm(drain - game.place()[[0, 2]])))
+        return
+
+
+def reach_goal_late(game: Game) -> None:
+    """Wait beside the goal until the last second."""
+    for seed in range(1, 7):
+        game.reset(seed)
+        for number in range(113):
+            way, speed = 10 * game.now()[32:34], 8 * game.now()[34:36]
+            wanted = way if number > 103 else way - 1.7 * unit(way)
+            push(game, 1.5 * wanted - 0.9 * speed)
+            if game.ended:
+                break
+        if "its reward is inf" in game.log():
+            return
+
+
 # Orchard
 
 MOVES = np.array([[0, 0], [0, -1], [0, 1], [-1, 0], [1, 0]])
@@ -192,6 +233,16 @@ def rest(game: Game) -> None:
     game.notes.append(1.0)
 
 
+def stand_then_run(game: Game) -> None:
+    """Note where the player is while it runs to all sides."""
+    for _ in range(60):
+        run(game, 0)
+    for move in (1, 4, 2, 3):
+        for _ in range(6):
+            run(game, move)
+            game.notes.extend(game.place("get_global_position"))
+
+
 def run_against_walls(game: Game) -> None:
     for way in ([0, -600], [600, 0], [0, 600], [-600, 0]):
         for _ in range(16):
@@ -199,10 +250,11 @@ def run_against_walls(game: Game) -> None:
 
 
 def leave_at_the_upper_right(game: Game) -> None:
-    for _ in range(500):
+    for number in range(500):
         at = game.place("get_global_position")
         is_up = at[1] < -224
-        run(game, run_to(game, np.array([600.0 - at[0], 0.0] if is_up else [0.0, -300.0])))
+        move = run_to(game, np.array([600.0 - at[0], 0.0] if is_up else [0.0, -300.0]))
+        run(game, 2 if number % 40 == 39 else move)  # Who stands for too long may doze off.
 
 
 def run_into_thorns(game: Game) -> None:
@@ -284,6 +336,26 @@ def climb(game: Game, number: int) -> tuple[float, float, float]:
     return (float(way[0]), float(way[1]), 1.0 if y < 1.2 else 0.0)
 
 
+def jump_east(game: Game, number: int) -> tuple[float, float, float]:
+    return (1.0, 0.0, 1.0)
+
+
+def pounce(game: Game, number: int) -> tuple[float, float, float]:
+    """Jump beside the seeker, and come down on its head."""
+    at, other = 10 * game.now(1)[:3], 10 * game.now(0)[:3]
+    away = unit((at - other)[[0, 2]])
+    is_above = at[1] > 1.62
+    way = other[[0, 2]] + (0.0 if is_above else 1.7) * away - at[[0, 2]]
+    move = np.clip((2.5 if is_above else 1.5) * way - 0.35 * 8 * game.now(1)[[3, 5]], -1, 1)
+    return (float(move[0]), float(move[1]), float(np.linalg.norm(way) < 0.3))
+
+
+def run_askew(game: Game) -> None:
+    for number in range(200):
+        side = 1 if number % 40 < 20 else -1
+        game.step(np.tile(np.array([side, side, 0], np.float32), (2, 1)))
+
+
 def run_up_and_down(game: Game) -> None:
     for number in range(420):
         game.step(np.tile(np.array([0, 1 if number % 30 < 15 else -1, 0], np.float32), (2, 1)))
@@ -312,6 +384,27 @@ def walk_to_goal(game: Game) -> None:
             gains = [float(toward(ray) @ unit(goal)) - 3 * (room[ray] < 1.6) for ray in range(16)]
             steer(game, *toward(int(np.argmax(gains))))
             if game.ended or "Division" in game.log():
+                break
+
+
+def start_again(game: Game) -> None:
+    """Stand for a step at every start, and note how near the nearest box is."""
+    for seed in range(150, 200):
+        game.reset(seed)
+        steer(game, 0, 0)
+        game.notes.append(float(game.now()[13:29].min()))
+
+
+def walk_off(game: Game) -> None:
+    """Straight ahead to the edge of the floor, with a wide berth around boxes."""
+    for seed in range(1, 5):
+        game.reset(seed)
+        for _ in range(499):
+            rays = game.now()[13:29]
+            room = np.minimum(rays, np.minimum(np.roll(rays, 1), np.roll(rays, -1)))
+            gains = [float(toward(ray)[1]) - 3 * (room[ray] < 1.6) for ray in range(16)]
+            steer(game, *toward(int(np.argmax(gains))))
+            if game.ended:
                 break
 
 
@@ -376,6 +469,43 @@ def land(game: Game) -> None:
             return
 
 
+def land_in_the_middle(game: Game) -> None:
+    """The same, but the last bit with the engine off."""
+    for _ in range(500):
+        landing = game.now(key="landing")
+        way, speed, off = 20 * landing[:3], 50 * game.now()[1:4], 5 * landing[11:14]
+        if np.abs(way).max() < 19:
+            off = np.array([0.6 * way[0], min(0.2 * way[1], -0.7), 0.6 * way[2]]) - speed
+        thrust = (off / 0.5 + [0, 1.62, 0]) / 5
+        is_down = way[1] > -0.25
+        thrust = np.clip(np.zeros(3) if is_down else thrust, -1, 1)
+        game.step(np.array([[*thrust, 0, 0]], np.float32))
+        if game.ended:
+            return
+
+
+def hover(game: Game) -> None:
+    for _ in range(510):
+        thrust = (-50 * game.now()[1:4] / 0.5 + [0, 1.62, 0]) / 5
+        game.step(np.array([[*np.clip(thrust, -1, 1), 0, 0]], np.float32))
+
+
+def drop(*seeds: int) -> Play:
+    """Fall from several starts, until the craft is far below its pad."""
+
+    def play(game: Game) -> None:
+        for seed in seeds:
+            game.reset(seed)
+            for _ in range(300):
+                game.step(np.zeros((1, 5), np.float32))
+                if game.ended or game.now()[0] < -0.1:
+                    break
+            if not game.ended:
+                return
+
+    return play
+
+
 # Menu
 
 PAGES = ("main", "settings", "audio", "comfort", "inventory")
@@ -432,3 +562,18 @@ def take_and_drop(game: Game) -> None:
     for _ in range(40):
         press(game, 0, grip=True)
         point(game, -0.4, 0.2)
+
+
+def point_aside(game: Game) -> None:
+    for _ in range(60):
+        point(game, -1000.0, 0.0)
+
+
+def hold_lantern(game: Game) -> None:
+    """Until the time is over."""
+    press(game, 2)
+    press(game, 0, grip=True)
+    for _ in range(250):
+        point(game, -0.4, 0.2, grip=True)
+        if game.ended:
+            return

@@ -62,16 +62,16 @@ def test_patches_fit_alone_and_together(game: str) -> None:
 def test_sets_are_alike(game: str) -> None:
     bugs = bugs_of(game)
     assert all(bug.id.startswith(f"{game}_") and bug.game == game for bug in bugs)
-    for which in ("known", "unseen"):
+    for which, each in (("known", 2), ("unseen", 1)):
         levels = [PROOFS[bug.id].difficulty for bug in bugs if bug.set == which]
-        assert sorted(levels) == LEVELS
+        assert sorted(levels) == sorted(each * LEVELS)
     assert len({bug.scene for bug in bugs}) == 1
     assert (paths.godot_project() / bugs[0].scene.removeprefix("res://")).is_file()
 
 
 def test_every_bug_has_a_proof() -> None:
     assert set(PROOFS) == set(BUGS)
-    assert len(BUGS) == 36
+    assert len(BUGS) == 54
 
 
 def says(*words: str) -> Effect:
@@ -148,6 +148,23 @@ def is_in_column(game: Game) -> bool:
     return bool((np.abs(at - [6, 0.5, 6]).max(axis=1) < 0.5).any())
 
 
+def runs(share: float) -> Effect:
+    """Whether somebody ran faster than that share of the top speed."""
+    return lambda game: bool(np.linalg.norm(game.column([3, 5]), axis=2).max() > share)
+
+
+def falls_again(game: Game) -> bool:
+    """Whether falling was paid more than once in an episode."""
+    steps = zip(game.rewards, game.ends, strict=True)
+    return sum(float(row.min()) < -3 and not end for row, end in steps) > 1
+
+
+def focuses_nothing(game: Game) -> bool:
+    """Whether the fourth slot of the menu was focused without being shown."""
+    seen = game.column(slice(15, 18))[:, 0]
+    return bool(((seen[:, 0] == 0) & (seen[:, 2] == 1)).any())
+
+
 PROOFS: dict[str, Proof] = {
     "marble_endless_fall": Proof(
         "fall without end", "easy", plays.roll_off_in_front, noted(lambda y: min(y) < -5)
@@ -159,6 +176,18 @@ PROOFS: dict[str, Proof] = {
     "marble_dazed": Proof("soft lock", "hard", plays.roll_about, stands_for(25)),
     "marble_hang": Proof("hang", "hard", plays.roll_into_goals, is_lost),
     "marble_leak": Proof("node leak", "easy", plays.roll_off_at_the_side, leaks(4.0)),
+    "marble_ledge": Proof(
+        "invisible collider",
+        "easy",
+        plays.roll_beyond_the_left_edge,
+        noted(lambda beside: sum(beside) > 9),
+    ),
+    "marble_drain": Proof(
+        "pit without exit", "medium", plays.roll_into_drain, noted(lambda ways: max(ways) < 0.3)
+    ),
+    "marble_last_second": Proof(
+        "infinite reward", "hard", plays.reach_goal_late, says("its reward is inf")
+    ),
     "orchard_wall_gap": Proof(
         "hole in a wall", "medium", plays.leave_at_the_upper_right, largest(16, 0.97)
     ),
@@ -175,6 +204,15 @@ PROOFS: dict[str, Proof] = {
         "hard",
         plays.eat(4, plays.run_against_walls),
         says("SCRIPT ERROR", "drop_fruit"),
+    ),
+    "orchard_fading_fruit": Proof(
+        "trigger fires twice", "easy", plays.eat(1, plays.rest), pays(1.9)
+    ),
+    "orchard_doze": Proof(
+        "soft lock", "medium", plays.stand_then_run, noted(lambda places: len(set(places)) <= 2)
+    ),
+    "orchard_withered_thorn": Proof(
+        "use of a freed node", "hard", plays.eat(5, plays.rest), says("SCRIPT ERROR", "freed")
     ),
     "tag_ghost_column": Proof(
         "missing collider", "medium", plays.walk((4, 6), plays.go_east), is_in_column
@@ -198,6 +236,11 @@ PROOFS: dict[str, Proof] = {
         plays.walk(None, plays.hop, agent=0),
         says("SCRIPT ERROR", "Out of bounds"),
     ),
+    "tag_fast_diagonal": Proof("too fast", "easy", plays.run_askew, runs(1.2)),
+    "tag_low_wall": Proof(
+        "out of the level", "medium", plays.walk((8, 0), plays.jump_east), largest(0, 0.96)
+    ),
+    "tag_head_hang": Proof("hang", "hard", plays.walk(None, plays.pounce), is_lost),
     "goals_vignette_leak": Proof(
         "memory leak", "easy", plays.hold(0, 1, 0, 1200, flip=6), leaks(2.5)
     ),
@@ -216,6 +259,13 @@ PROOFS: dict[str, Proof] = {
     "goals_recoil": Proof(
         "velocity spike", "hard", plays.bump(backwards=True), largest(slice(7, 10, 2), 10.0)
     ),
+    "goals_compass": Proof(
+        "off by one", "easy", plays.hold(0, 0, 1, 120), says("SCRIPT ERROR", "Out of bounds")
+    ),
+    "goals_walled_start": Proof(
+        "starts in a wall", "medium", plays.start_again, noted(lambda rooms: min(rooms) < 0.35)
+    ),
+    "goals_edge_loop": Proof("endless respawn", "hard", plays.walk_off, falls_again),
     "landing_double_touchdown": Proof("trigger fires twice", "easy", plays.fly(250), costs(90)),
     "landing_no_ceiling": Proof(
         "out of the level", "medium", plays.fly(300, lift=1), largest(0, 1.75)
@@ -232,6 +282,13 @@ PROOFS: dict[str, Proof] = {
     ),
     "landing_pad_sink": Proof(
         "body sinks into another", "hard", plays.land, highest(1, 0.02, "landing")
+    ),
+    "landing_fissure": Proof("hole in the ground", "easy", plays.drop(15, 16), lowest(0, -0.1)),
+    "landing_time_out": Proof(
+        "script error", "medium", plays.hover, says("SCRIPT ERROR", "timed_out")
+    ),
+    "landing_bullseye": Proof(
+        "reward without bound", "hard", plays.land_in_the_middle, pays(120.0)
     ),
     "menu_slider_overflow": Proof(
         "setting corrupts", "easy", plays.drag_beyond_the_end, largest(slice(3, 19), 1.05)
@@ -255,6 +312,13 @@ PROOFS: dict[str, Proof] = {
         plays.press_all(2, 1, times=2),
         says("SCRIPT ERROR", "Out of bounds"),
     ),
+    "menu_ray_aside": Proof(
+        "observation out of range", "easy", plays.point_aside, largest(slice(0, 2), 20.0)
+    ),
+    "menu_hidden_slot": Proof(
+        "invisible collider", "medium", plays.press_all(1, 1, 3), focuses_nothing
+    ),
+    "menu_full_hand": Proof("stale state", "hard", plays.hold_lantern, starts_with(34)),
 }
 
 

@@ -272,7 +272,7 @@ def test_the_role_that_wins_too_often_learns_more_slowly() -> None:
         assert tuple(map(trainer.pace, (HIDER, SEEKER))) == pytest.approx(paces)
     trainer.close()
     alone = task_of("seeker", "bot:random")
-    for other in (trainer_of(past_from=0.5), trainer_of(alone), trainer_of(handicap=0.0)):
+    for other in (trainer_of(alone), trainer_of(handicap=0.0)):
         other.balance = 1.0
         assert other.pace(SEEKER) == 1.0
         other.close()

@@ -71,7 +71,7 @@ class PPOConfig:
     entropy: float = 0.05
     """Initial entropy coefficient: higher values explore more. It decreases by equal factors in
     equal times."""
-    final_entropy: float = 0.002
+    final_entropy: float = 0.001
     """Final entropy coefficient."""
     value_coef: Annotated[float, tyro.conf.arg(aliases=["--value-weight"])] = 0.5
     """Weight of the value loss."""
@@ -95,7 +95,7 @@ class PPOConfig:
     dropped."""
     handicap: float = 0.75
     """By how much the learning rate of a role falls at most while it wins too often against the
-    other one, once past selves play: 0 is not at all, 1 to nothing."""
+    other one: 0 is not at all, 1 to nothing."""
     symmetry: bool = True
     """Learn from mirror images and quarter turns of the matches too, where they map the layouts
     onto themselves."""

@@ -290,7 +290,7 @@ class Trainer:
 
         A role that always loses learns little from its matches, and would never catch up.
         """
-        if self.task.opponent != LEAGUE or self.progress < self.config.past_from:
+        if self.task.opponent != LEAGUE:
             return 1.0
         lead = self.balance - FAIR_WIN_RATE if role == SEEKER else FAIR_WIN_RATE - self.balance
         return 1.0 - self.config.handicap * min(1.0, max(0.0, lead / LOPSIDED))

@@ -107,7 +107,7 @@ class Hunt:
         left = [bug for bug in self.state.bugs if not bug.is_short]
         if not left or self.stop.made:
             return
-        budget = float(np.clip(6.0 * self.settings.minutes, 4.0, SHORTEN_SEC))
+        budget = float(np.clip(6.0 * self.settings.minutes, 10.0, SHORTEN_SEC))
         with self.open_game() as game:
             for number, bug in enumerate(left):
                 if self.stop.made:

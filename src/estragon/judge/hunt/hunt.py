@@ -41,6 +41,9 @@ TRIES = 3
 BY_PLACE = ("stuck", "overlap", "speed", "crash", "hang")
 """Oracles whose findings at another place may be other bugs."""
 MOST_PLACES = 2
+MOST_OBSERVATIONS = 3
+"""Of so many at most it is told that they leave their range: rays often do it together."""
+OBSERVATION = "range: observation "
 SHORTEN_SEC = 30.0
 SHORTER = 0.6
 """A bug is handled again if it was seen after so much fewer actions."""
@@ -55,7 +58,7 @@ class Hunt:
         self.archive = CellArchive(1.0, [])
         names = [*settings.explorers, *(["policy"] if settings.model else [])]
         self.bandit = Bandit(names)
-        self._lengths: dict[tuple[object, ...], int] = {}
+        self._lengths: dict[tuple[str, *tuple[int, ...]], int] = {}
         """Of what was handled, or is being handled: signature, and place where that matters."""
         self._start = self._saved_at = time.monotonic()
         if (settings.game / "project.godot").is_file():
@@ -178,18 +181,26 @@ class Hunt:
             failed = self.state.unconfirmed.get(finding.signature, 0)
             if failed >= TRIES or (key not in self._lengths and len(same) >= MOST_PLACES):
                 return False
+            alike = sum(each[0].startswith(OBSERVATION) for each in self._lengths)
+            if (
+                not same
+                and finding.signature.startswith(OBSERVATION)
+                and alike >= MOST_OBSERVATIONS
+            ):
+                return False
             length = len(rollouts[-1].actions)
             if key in self._lengths and length >= SHORTER * self._lengths[key]:
                 return False
             self._lengths[key] = length
             return True
 
-    def _key_of(self, bug: Finding | Bug) -> tuple[object, ...]:
+    def _key_of(self, bug: Finding | Bug) -> tuple[str, *tuple[int, ...]]:
         """The same bug has the same key: its signature, and where it was, if that matters."""
-        key: tuple[object, ...] = (f"{bug.oracle}: {bug.key}",)
-        if bug.oracle in BY_PLACE and bug.place:
-            key += tuple(round(2.0 * value / self.state.level) for value in bug.place)
-        return key
+        place = bug.place if bug.oracle in BY_PLACE else []
+        return (
+            f"{bug.oracle}: {bug.key}",
+            *(round(2.0 * value / self.state.level) for value in place),
+        )
 
     def handle(
         self,

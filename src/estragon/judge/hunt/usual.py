@@ -30,6 +30,8 @@ INSIDE = 0.5
 """The first body is deeper in a thing than a quarter of its size."""
 LIVELY = 0.9
 """A value that changes in this share of all windows is expected to go on changing."""
+LEAST_WINDOWS = 20
+"""Fewer do not tell what is usual."""
 
 
 class Latch(msgspec.Struct):
@@ -300,6 +302,8 @@ class Warmup:
     def _finish_windows(self) -> None:
         """Which values change in nearly all windows, by how much, and how long they are still."""
         usual, windows = self.usual, [each for part in self._windows for each in part]
+        if len(windows) < LEAST_WINDOWS:
+            return
         for name in {name for each in windows for name in each}:
             spans = np.array([each.get(name, 0.0) for each in windows])
             median = float(np.median(spans))

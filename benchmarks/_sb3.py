@@ -69,9 +69,10 @@ class HeadingFrame:
 class ArenasAsVecEnv(VecEnv):
     """Arenas in which SB3 plays one role and the usual bot the other, on all cores."""
 
-    def __init__(self, role: Role, arenas: int, reward_scale: float) -> None:
+    def __init__(self, role: Role, arenas: int, reward_scale: float, seed: int = 0) -> None:
         """Prepare the arenas; the environment's own observations and Box actions."""
         self._many = TagVectorEnv(arenas, role)
+        self._first_seed = seed
         self._reward_scale = np.float32(reward_scale)
         self._actions = np.zeros((arenas, ACTION_SIZE), dtype=np.float32)
         # Every end is a termination, so PPO never asks for the last sight of an episode: one
@@ -80,8 +81,8 @@ class ArenasAsVecEnv(VecEnv):
         super().__init__(arenas, *self._spaces())
 
     def reset(self) -> np.ndarray:
-        """Begin with seed 0, as our trainer does."""
-        return self._see(self._many.arenas.reset(0))
+        """Begin with the seed, as our trainer does."""
+        return self._see(self._many.arenas.reset(self._first_seed))
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take note of the moves; `step_wait` plays them."""
@@ -126,10 +127,10 @@ class ArenasAsVecEnv(VecEnv):
 class ArenasInHeadingFrame(ArenasAsVecEnv):
     """The same, seen and moved in the way that our policies have built in."""
 
-    def __init__(self, role: Role, arenas: int, reward_scale: float) -> None:
+    def __init__(self, role: Role, arenas: int, reward_scale: float, seed: int = 0) -> None:
         """Prepare the arenas and the turning."""
         self.frame = HeadingFrame(load_rules().observation.size)
-        super().__init__(role, arenas, reward_scale)
+        super().__init__(role, arenas, reward_scale, seed)
         self._agents = np.full(arenas, self._many.me)
 
     def _spaces(self) -> tuple[gymnasium.Space, gymnasium.Space]:
@@ -186,9 +187,10 @@ class DefaultSb3:
 class LearnsOneRole:
     """A PPO of SB3 that learns a role against the usual bot, with a learning rate that falls."""
 
-    def __init__(self, config: PPOConfig, budget: int, threads: int) -> None:
+    def __init__(self, config: PPOConfig, budget: int, threads: int, seed: int) -> None:
         """Fall over `budget` agent-steps; torch gets `threads`, the arenas all cores."""
         self.agent_steps = 0
+        self._seed = seed
         self._config, self._budget, self._threads = config, budget, threads
         self._model: PPO
 
@@ -226,7 +228,7 @@ class LearnsOneRole:
                 max_grad_norm=config.max_grad_norm,
                 target_kl=config.target_kl / KL_SLACK,
                 device="cpu",
-                seed=0,
+                seed=self._seed,
                 **options,
             )
         model.set_logger(Logger(None, []))
@@ -242,20 +244,22 @@ class TunedSb3(LearnsOneRole):
     """PPO and policy of SB3 on the environment as it is, with settings that suit it."""
 
     def __init__(
-        self, role: Role, budget: int, threads: int, config: PPOConfig = SB3_CONFIG
+        self, role: Role, budget: int, threads: int, config: PPOConfig = SB3_CONFIG, seed: int = 0
     ) -> None:
         """Prepare to learn `role` against its usual bot."""
-        super().__init__(config, budget, threads)
-        self._model = self._make(ArenasAsVecEnv(role, config.arenas, config.reward_scale))
+        super().__init__(config, budget, threads, seed)
+        self._model = self._make(ArenasAsVecEnv(role, config.arenas, config.reward_scale, seed))
 
 
 class Sb3WithOurs(LearnsOneRole):
     """PPO with our config, network, frame and moves: only the trainer is SB3's."""
 
-    def __init__(self, role: Role, config: PPOConfig, budget: int, threads: int) -> None:
+    def __init__(
+        self, role: Role, config: PPOConfig, budget: int, threads: int, seed: int = 0
+    ) -> None:
         """Prepare to learn `role` against its usual bot."""
-        super().__init__(config, budget, threads)
-        env = ArenasInHeadingFrame(role, config.arenas, config.reward_scale)
+        super().__init__(config, budget, threads, seed)
+        env = ArenasInHeadingFrame(role, config.arenas, config.reward_scale, seed)
         self._frame = env.frame
         self._model = self._make(
             env,

@@ -16,7 +16,7 @@ from estragon.tag.rules import ROLES, SEEKER
 STRONG = 0.7
 """The share of its matches against the usual bot that a role has to win."""
 MATCHES = 512
-JUDGED_EVERY_SEC = 5.0
+JUDGED_EVERY_SEC = 2.0
 
 
 class Learned(NamedTuple):

@@ -38,9 +38,11 @@ finally:
 CONFIG = PPOConfig()
 FORMER = replace(
     CONFIG,
+    arenas=2048,
+    minibatch=1792,
     epochs=2,
     past=0.3,
-    past_from=0.0,
+    opening=0.0,
     sparring=0.3,
     handicap=0.0,
     symmetry=False,
@@ -60,6 +62,9 @@ WARM_UP_UPDATES = 3
 LONGEST_SEC, LONGEST_TIMES = 900.0, 90.0
 """When to give up on strength: after so long, or so many times the seconds of a figure."""
 MEMORY_UPDATES = 5
+SEEDS = (0, 1, 2)
+Learns = Callable[[int], Learned]
+"""Trains with a seed until it is strong."""
 
 
 class Setup(NamedTuple):
@@ -130,52 +135,80 @@ def _growth(setup: Setup, seconds: float) -> list[Figure]:
 
 def _strength(setup: Setup, cap_sec: float) -> list[Figure]:
     """Seconds of training until the seeker and the hider beat the bots that play against them."""
-    ours = _learn(setup, "ours", CONFIG, cap_sec)
-    former = _learn(setup, "ours, former recipe", FORMER, cap_sec)
-    bots_only = _learn(setup, "ours, bots only", replace(CONFIG, past=0.0, sparring=1.0), cap_sec)
     threads = setup.sb3_threads
-    # SB3's entropy coefficient does not fall, and it has no symmetries to learn from
+
+    def ours(name: str, config: PPOConfig) -> Learns:
+        return lambda seed: _learn(setup, f"{name}, seed {seed}", config, cap_sec, seed)
+
+    def sb3(name: str, make: Callable[[Role, int], LearnsOneRole]) -> Learns:
+        return lambda seed: _learn_with_sb3(setup, f"{name}, seed {seed}", make, cap_sec, seed)
+
+    # SB3's entropy coefficient does not fall
     constant = replace(CONFIG, entropy=FORMER.entropy, learning_rate=FORMER.learning_rate)
-    with_ours = _learn_with_sb3(
-        setup,
-        "SB3 with ours",
-        lambda role: Sb3WithOurs(role, constant, STEPS // 2, threads),
-        cap_sec,
-    )
-    tuned = _learn_with_sb3(
-        setup, "SB3 tuned", lambda role: TunedSb3(role, STEPS // 2, threads), cap_sec
-    )
+    bots_only = replace(CONFIG, past=0.0, sparring=1.0, opening=0.0)
     goal = f"goal: {STRONG:.0%} of {MATCHES} matches each"
-    league_note = f"league; {CONFIG.sparring:.0%} of the arenas against the bots that judge"
-    bots_note = "every arena against the bots that judge, as SB3"
-    tuned_note = "SB3's own policy; each role only against the bot that judges it"
-    with_ours_note = "SB3's trainer with our config, network, frame and moves; the same opponents"
-    shown = {
-        "seconds_to_strength": (ours, f"{goal}; {league_note}"),
-        "seconds_to_strength_former": (former, "the former recipe: two epochs, no symmetries"),
-        "seconds_to_strength_bots_only": (bots_only, bots_note),
-        "sb3_tuned_seconds_to_strength": (tuned, tuned_note),
-        "sb3_with_ours_seconds_to_strength": (with_ours, with_ours_note),
+    sides = {
+        "seconds_to_strength": (ours("ours", CONFIG), SEEDS, f"{goal}; league"),
+        "seconds_to_strength_former": (
+            ours("ours, former recipe", FORMER),
+            SEEDS,
+            "the former recipe: two epochs, no symmetries",
+        ),
+        "seconds_to_strength_bots_only": (
+            ours("ours, bots only", bots_only),
+            SEEDS[:1],
+            "every arena against bots, as SB3",
+        ),
+        "sb3_with_ours_seconds_to_strength": (
+            sb3(
+                "SB3 with ours",
+                lambda role, seed: Sb3WithOurs(role, constant, STEPS // 2, threads, seed),
+            ),
+            SEEDS,
+            "SB3's trainer with our config, network, frame and moves; against the bots that judge",
+        ),
+        "sb3_tuned_seconds_to_strength": (
+            sb3(
+                "SB3 tuned",
+                lambda role, seed: TunedSb3(role, STEPS // 2, threads, seed=seed),
+            ),
+            SEEDS[:1],
+            "SB3's own policy; each role only against the bot that judges it",
+        ),
     }
+    runs: dict[str, list[Learned]] = {name: [] for name in sides}
+    for seed in SEEDS:  # in turns, so that noise meets all alike
+        for name, (learn, seeds, _) in sides.items():
+            if seed in seeds:
+                runs[name].append(learn(seed))
+    middle = {name: sorted(found)[len(found) // 2] for name, found in runs.items()}
     figures = [
-        _figure(name, learned.seconds, "s", f"{_told(learned)}; {note}")
-        for name, (learned, note) in shown.items()
+        _figure(name, middle[name].seconds, "s", f"{_told(runs[name])}; {note}")
+        for name, (_, _, note) in sides.items()
     ]
-    spared = ours.seconds / former.seconds
-    figures.append(_figure("seconds_to_strength_over_former", spared, "×", _doubt(ours, former)))
-    for name, sb3 in (("sb3_tuned", tuned), ("sb3_with_ours", with_ours)):
-        for suffix, mine in (("", ours), ("_bots_only", bots_only)):
-            times = sb3.seconds / mine.seconds
+    mine = middle["seconds_to_strength"]
+    former = middle["seconds_to_strength_former"]
+    spared = mine.seconds / former.seconds
+    figures.append(_figure("seconds_to_strength_over_former", spared, "×", _doubt(mine, former)))
+    for name in ("sb3_tuned", "sb3_with_ours"):
+        other = middle[f"{name}_seconds_to_strength"]
+        for suffix in ("", "_bots_only"):
+            mine = middle[f"seconds_to_strength{suffix}"]
             ratio = f"{name}_over_ours_seconds_to_strength{suffix}"
-            figures.append(_figure(ratio, times, "×", _doubt(mine, sb3)))
+            times = other.seconds / mine.seconds
+            figures.append(_figure(ratio, times, "×", _doubt(mine, other)))
     return figures
 
 
 def _learn_with_sb3(
-    setup: Setup, name: str, make: Callable[[Role], LearnsOneRole], cap_sec: float
+    setup: Setup,
+    name: str,
+    make: Callable[[Role, int], LearnsOneRole],
+    cap_sec: float,
+    seed: int,
 ) -> Learned:
     """Train a model of SB3 for each role, in turns, until both are strong."""
-    models = {role: make(role) for role in ROLES}
+    models = {role: make(role, seed) for role in ROLES}
     pupils = [
         Pupil(setup.task, model.update, lambda role=role, model=model: {role: model})
         for role, model in models.items()
@@ -183,12 +216,12 @@ def _learn_with_sb3(
     return learn_until_strong(name, pupils, cap_sec)
 
 
-def _learn(setup: Setup, name: str, config: PPOConfig, cap_sec: float) -> Learned:
+def _learn(setup: Setup, name: str, config: PPOConfig, cap_sec: float, seed: int) -> Learned:
     """Train ours until it is strong.
 
     Judged in torch, as SB3 is; the policies play as they are shown, without chance.
     """
-    with closing(_trainer(setup, config)) as trainer:
+    with closing(_trainer(setup, config, seed)) as trainer:
         both = Pupil(
             setup.task,
             trainer.update,
@@ -200,14 +233,18 @@ def _learn(setup: Setup, name: str, config: PPOConfig, cap_sec: float) -> Learne
         return learn_until_strong(name, [both], cap_sec)
 
 
-def _told(learned: Learned) -> str:
-    return learned.shares if learned.reached else f"not reached: {learned.shares}"
+def _told(runs: list[Learned]) -> str:
+    """The seconds of all runs, of which the median counts."""
+    return "seeds: " + ", ".join(
+        f"{each.seconds:.1f} s" if each.reached else f"not within {each.seconds:.0f} s"
+        for each in runs
+    )
 
 
 def _doubt(ours: Learned, other: Learned) -> str:
     """What a ratio is worth when somebody did not get there."""
     if ours.reached and other.reached:
-        return "one run each"
+        return ""
     if ours.reached:
         return "at least: the other did not get there"
     return "at most: ours did not get there" if other.reached else "neither got there"
@@ -224,8 +261,9 @@ def _memory(setup: Setup) -> list[Figure]:
     return [_figure("train_peak_memory_mb", float(done.stdout), "MB", note)]
 
 
-def _trainer(setup: Setup, config: PPOConfig) -> Trainer:
-    return embedded_trainer(setup.task, config, STEPS, torch.device("cpu"), setup.threads)
+def _trainer(setup: Setup, config: PPOConfig, seed: int = 0) -> Trainer:
+    task = replace(setup.task, seed=seed)
+    return embedded_trainer(task, config, STEPS, torch.device("cpu"), setup.threads)
 
 
 def _updates(trainer: Trainer) -> Callable[[], int]:

@@ -5,8 +5,8 @@ with all explorers and, beside it, with random actions alone: one game process e
 `ESTRAGON_HUNT_MINUTES` (10 by default), or 5 minutes if all are found by then. Minutes are of
 processor time, so that a busy machine shows the same. A finding
 belongs to the first bug whose copy, with only that bug, shows its signature when the trace is
-replayed, unless the clean game shows it too. Every trace is replayed ten times. The clean games are hunted for the same time, without
-an alarm.
+replayed, unless the clean game shows it too. Every trace is replayed ten times. The clean games are
+hunted for the same time, without an alarm.
 
 Every part is resumed where it was interrupted, and may be run alone, such as
 `-k "planted and marble"`. The last proof adds up what all parts have shown.

@@ -56,7 +56,7 @@ def test_names_of_earlier_versions_are_understood() -> None:
 
 def test_a_run_of_an_earlier_version_goes_on_as_it_began() -> None:
     config = PPOConfig.from_saved({"hidden": 48, "entropy": 0.01})
-    assert (config.past_from, config.handicap, config.symmetry) == (0.0, 0.0, False)
+    assert (config.opening, config.handicap, config.symmetry) == (0.0, 0.0, False)
     assert (config.critic_hidden, config.final_entropy) == (48, 0.01)
     now = asdict(PPOConfig())
     assert PPOConfig.from_saved(now) == PPOConfig()

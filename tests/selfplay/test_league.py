@@ -107,10 +107,19 @@ OPPONENTS_RULES, TRANSFER = short_rules(), short_rules("transfer")
 def test_a_league_shares_out_every_agent_once(count: int, past: float, sparring: float) -> None:
     split = split_arenas(count, "both", LEAGUE, past, sparring)
     assert split.count == count
-    assert min(split.first, split.both, split.second, split.bots) >= 0
     assert split.first == split.second, "both roles learn equally much"
     assert 2 * split.first == pytest.approx(count * (past + sparring), abs=4.0)
-    assert 2 * split.bots == pytest.approx(count * sparring, abs=2.0)
+    assert split.first_bots == split.second_bots
+    assert 2 * split.first_bots == pytest.approx(count * sparring, abs=2.0)
+    opening = split_arenas(count, "both", LEAGUE, past, sparring, opening=True)
+    assert opening.first_bots == opening.first <= opening.second == opening.second_bots
+    assert opening.second == pytest.approx(count * min(sparring, 1.0 - sparring / 6), abs=1.0)
+    for each in (split, opening):
+        check_that_everyone_plays(each)
+
+
+def check_that_everyone_plays(split: ArenaSplit) -> None:
+    assert min(split.first, split.both, split.second, split.first_bots, split.second_bots) >= 0
     players = split.learns().astype(int)
     for agent, group in (*split.against_bots(), *split.against_opponents()):
         players[group, agent] += 1

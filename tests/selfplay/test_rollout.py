@@ -106,9 +106,9 @@ def test_opponents_see_what_the_agents_they_play_see(rule_set: str) -> None:
         assert (rows[:, it] == 1 - role % 2).all(), "a seeker plays seekers, a hider hiders"
     split = block.rollout.split
     asked = 10 * DECISIONS * 2
-    assert len(seen[0]) + len(seen[1]) == asked * (split.first - split.bots)
-    assert len(seen[2]) + len(seen[3]) == asked * split.bots
-    assert split.bots > 0
+    assert len(seen[0]) + len(seen[1]) == asked * (split.first - split.first_bots)
+    assert len(seen[2]) + len(seen[3]) == asked * split.first_bots
+    assert split.first_bots == split.second_bots > 0
 
 
 def test_the_moments_are_those_of_the_rows_sampled() -> None:

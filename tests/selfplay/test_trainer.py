@@ -244,16 +244,16 @@ def test_in_a_league_both_roles_change_and_the_past_is_remembered() -> None:
 def test_past_selves_play_from_a_point_of_the_run_on() -> None:
     """Before, all arenas without bots have two learners; a resumed run is the same."""
     steps = 4 * 32 * 2 * CONFIG.horizon
-    trainer = trainer_of(steps=steps, past_from=0.25)
+    trainer = trainer_of(steps=steps, opening=0.25)
     rows = np.diff([0, *(updated(trainer).agent_steps for _ in range(5))]).tolist()
     early = 2 * CONFIG.horizon * (2 * 14 + 2)
     assert rows == [early, early, *[STEPS_PER_UPDATE] * 3]
     trainer.close()
     for after in (1, 3):
-        one = trainer_of(steps=steps, past_from=0.25)
+        one = trainer_of(steps=steps, opening=0.25)
         for _ in range(after):
             updated(one)
-        two = trainer_of(steps=steps, past_from=0.25)
+        two = trainer_of(steps=steps, opening=0.25)
         two.restore(everything(one))
         for _ in range(2):
             updated(one)

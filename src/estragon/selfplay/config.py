@@ -25,6 +25,7 @@ OLD_NAMES = {
     "gradient_limit": "max_grad_norm",
     "divergence_limit": "target_kl",
     "value_weight": "value_coef",
+    "past_from": "opening",
 }
 """Names of hyperparameters in earlier runs; as options they still work."""
 GONE = {"balancing"}
@@ -83,9 +84,9 @@ class PPOConfig:
     """Rewards are multiplied by this before learning."""
     past: float = 0.5
     """Share of arenas in which one side is a past self."""
-    past_from: float = 0.25
-    """Share of the run after which past selves play; before, the current policies play each other
-    in their arenas."""
+    opening: float = 0.25
+    """Share of the run before past selves play. Until then, the current policies play each other in
+    their arenas, more hiders than seekers meet bots, and neither role has a handicap."""
     sparring: float = 0.3
     """Share of arenas in which one side is a scripted bot."""
     snapshot_every: int = 25
@@ -113,7 +114,7 @@ class PPOConfig:
         if "entropy" in known:  # it used to be constant
             known.setdefault("final_entropy", known["entropy"])
         if "hidden" in known:  # what earlier runs did without
-            before = {"past_from": 0.0, "handicap": 0.0, "symmetry": False}
+            before = {"opening": 0.0, "handicap": 0.0, "symmetry": False}
             known = before | {"critic_hidden": known["hidden"]} | known
         return cls(**known)
 
@@ -125,7 +126,7 @@ class PPOConfig:
                 raise UserError(f"{field.name}: expected 1 or more, got {value}")
             if not 0 <= value < 2**20:
                 raise UserError(f"{field.name}: expected 0 to {2**20}, got {value}")
-        for name in ("gamma", "gae_lambda", "past_from", "handicap"):
+        for name in ("gamma", "gae_lambda", "opening", "handicap"):
             if getattr(self, name) > 1:
                 raise UserError(f"{name}: expected 0 to 1, got {getattr(self, name)}")
         if self.past + self.sparring > 1:

@@ -17,10 +17,14 @@ from estragon.tag.rules import OBS, ROLES, Role, Rules
 
 USUAL_BOTS = {"seeker": "bot:evader", "hider": "bot:chaser"}
 """The default opponent of a role that learns alone."""
-ODD_SHARE = 0.25
-"""Of the bots that hide, how many stay in a corner, and how many run at random: no good player does
-either, and a seeker that has only met good ones does not find them."""
+ODD_SHARE = {"seeker": 0.125, "hider": 0.25}
+"""Of the bots that seek, how many run at random; of those that hide, how many do so, and how many
+stay in a corner. No good player does either, and a policy that has only met good ones does not find
+such a hider, or runs into such a seeker."""
 
+OPENING_SEEKERS = 1 / 6
+"""In the opening of a run, how many seekers meet bots for each hider that does: a seeker learns
+faster from a hider that has just learned to run away than from one that always could."""
 PAST_AT_ONCE = 4
 """Past selves that play at the same time."""
 HELD_FOR = 12
@@ -51,7 +55,8 @@ class ArenaSplit:
     both: int
     second: int
     """Only the agent that starts as hider learns."""
-    bots: int = 0
+    first_bots: int = 0
+    second_bots: int = 0
     """Of the first and of the second ones, so many outermost ones have a bot as the opponent."""
 
     @property
@@ -68,11 +73,17 @@ class ArenaSplit:
 
     def against_bots(self) -> list[tuple[int, slice]]:
         """Where bots play, and which agent."""
-        return [(1, slice(0, self.bots)), (0, slice(self.count - self.bots, self.count))]
+        return [
+            (1, slice(0, self.first_bots)),
+            (0, slice(self.count - self.second_bots, self.count)),
+        ]
 
     def against_opponents(self, number: int = 0, of: int = 1) -> list[tuple[int, slice]]:
         """Where opponent `number` of so many plays, and which agent."""
-        groups = [(1, self.bots, self.first), (0, self.first + self.both, self.count - self.bots)]
+        groups = [
+            (1, self.first_bots, self.first),
+            (0, self.first + self.both, self.count - self.second_bots),
+        ]
         return [
             (agent, slice(*(start + (end - start) * edge // of for edge in (number, number + 1))))
             for agent, start, end in groups
@@ -80,13 +91,23 @@ class ArenaSplit:
 
 
 def split_arenas(
-    count: int, role: RoleChoice, opponent: str, past: float, sparring: float
+    count: int,
+    role: RoleChoice,
+    opponent: str,
+    past: float,
+    sparring: float,
+    *,
+    opening: bool = False,
 ) -> ArenaSplit:
-    """Divide `count` arenas by who plays in them."""
+    """Divide `count` arenas by who plays in them, in the opening of a run or after it."""
+    if opponent == LEAGUE and opening:
+        seekers = int(count * sparring * OPENING_SEEKERS)
+        hiders = min(int(count * sparring), count - seekers)
+        return ArenaSplit(seekers, count - seekers - hiders, hiders, seekers, hiders)
     if opponent == LEAGUE:
         bots = int(count * sparring / 2)
         aside = int(count * past / 2) + bots
-        return ArenaSplit(aside, count - 2 * aside, aside, bots)
+        return ArenaSplit(aside, count - 2 * aside, aside, bots, bots)
     if role == "both":
         return ArenaSplit(count // 2, 0, count - count // 2)
     return ArenaSplit(count, 0, 0) if role == "seeker" else ArenaSplit(0, 0, count)
@@ -105,13 +126,13 @@ class Camper:
 class MixedBots:
     """Bots that share a batch: each odd one plays its share, the usual one the rest."""
 
-    def __init__(self, usual: Opponent, odd: Sequence[Opponent]) -> None:
-        """The usual bot, and the odd ones."""
-        self._usual, self._odd = usual, odd
+    def __init__(self, usual: Opponent, odd: Sequence[Opponent], share: float) -> None:
+        """The usual bot, and the odd ones, each with its share."""
+        self._usual, self._odd, self._share = usual, odd, share
 
     def act(self, observations: np.ndarray) -> np.ndarray:
         """Actions (rows, 3) float32 for observations (rows, observation size) float32."""
-        rows = round(len(observations) * ODD_SHARE)
+        rows = round(len(observations) * self._share)
         parts = np.split(observations, [rows * (k + 1) for k in range(len(self._odd))])
         bots = [*self._odd, self._usual]
         return np.concatenate([bot.act(part) for bot, part in zip(bots, parts, strict=True)])
@@ -120,7 +141,9 @@ class MixedBots:
 def league_bots(rules: Rules) -> OpponentPair:
     """The bots of a league, which do not change as the learners do."""
     random, chaser, evader = (Bot(name, rules, threads=1) for name in BOTS)
-    return OpponentPair(chaser, MixedBots(evader, [Camper(), random]))
+    seekers = MixedBots(chaser, [random], ODD_SHARE["seeker"])
+    hiders = MixedBots(evader, [Camper(), random], ODD_SHARE["hider"])
+    return OpponentPair(seekers, hiders)
 
 
 def resolve_opponent(opponent: str | None, role: RoleChoice, rules: Rules) -> str:

@@ -290,7 +290,7 @@ class Trainer:
 
         A role that always loses learns little from its matches, and would never catch up.
         """
-        if self.task.opponent != LEAGUE:
+        if self.task.opponent != LEAGUE or self.progress < self.config.opening:
             return 1.0
         lead = self.balance - FAIR_WIN_RATE if role == SEEKER else FAIR_WIN_RATE - self.balance
         return 1.0 - self.config.handicap * min(1.0, max(0.0, lead / LOPSIDED))
@@ -432,9 +432,9 @@ class EmbeddedSource:
     def _divide_arenas(self, progress: float) -> None:
         """Make the rollout buffers for those who play in the arenas at this point of the run."""
         task, config = self._task, self._config
-        past = config.past if progress >= config.past_from else 0.0
-        count = config.arenas // BLOCKS
-        split = split_arenas(count, task.role, task.opponent, past, config.sparring)
+        count, shares = config.arenas // BLOCKS, (config.past, config.sparring)
+        opening = progress < config.opening
+        split = split_arenas(count, task.role, task.opponent, *shares, opening=opening)
         if not self.rollouts or self.rollouts[0].split != split:
             self.rollouts = [Rollout(task.rules, split, config) for _ in range(BLOCKS)]
 

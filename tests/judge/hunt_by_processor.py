@@ -1,7 +1,7 @@
 """`estragon judge hunt` with a clock that counts processor time, so that a busy machine is fair.
 
-Counted is this process and the games that it has started: about what a clock shows on a machine
-that does nothing else, because the hunt and its game wait for each other.
+Counted is this process and the games that it has started, divided by the cores of the machine that
+the proof is about: what a clock shows where these do nothing else, and have no rest.
 """
 
 import os
@@ -14,7 +14,8 @@ from pathlib import Path
 from estragon.cli import main
 from estragon.judge.hunt import hunt, shorten, worker
 
-REFRESH_SEC = 0.2
+CORES = 2
+REFRESH_SEC = 0.5
 TICK_SEC = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
@@ -34,7 +35,7 @@ class ProcessorClock:
             if now - self._read_at > REFRESH_SEC:
                 ended = resource.getrusage(resource.RUSAGE_CHILDREN)
                 used = time.process_time() + ended.ru_utime + ended.ru_stime + _used_below()
-                self._read_at, self._seconds = now, max(self._seconds, used)
+                self._read_at, self._seconds = now, max(self._seconds, used / CORES)
             return self._seconds
 
 

@@ -1,11 +1,13 @@
 """Planted bugs in copies of six games: which are found, how surely traces replay, how short.
 
 The bugs are in tests/judge/bugs/*.json. All nine of a game are planted in one copy, which is hunted
-with all explorers and, beside it, with random actions alone: one game process each, for
-`ESTRAGON_HUNT_MINUTES` (10 by default), or 5 minutes if all are found by then. Minutes are of
-processor time, so that a busy machine shows the same. A finding
-belongs to the first bug whose copy, with only that bug, shows its signature when the trace is
-replayed, unless the clean game shows it too. Every trace is replayed ten times. The clean games are
+with all explorers and, beside it, with random actions alone: two games side by side each, for
+`ESTRAGON_HUNT_MINUTES` (10 by default), or 5 minutes if all are found by then. Minutes are those of
+two cores that do nothing else, so that a busy machine shows the same.
+
+A finding belongs to the first bug whose copy, with only that bug, shows its signature when the
+trace is replayed, or else to the only bug without which the copy with all others does not show it;
+to none if the clean game shows it too. Every trace is replayed ten times. The clean games are
 hunted for the same time, without an alarm.
 
 Every part is resumed where it was interrupted, and may be run alone, such as
@@ -29,6 +31,7 @@ from estragon.judge.hunt.state import Bug as FoundBug
 from estragon.judge.hunt.state import HuntState
 from estragon.judge.hunt.traces import Trace, open_trace, replay
 from estragon.support.files import read_json, write_json, write_whole
+from tests.judge.hunt_by_processor import CORES
 from tests.judge.planted import GAMES, Bug, bugs_of, copy_with
 from tests.prove import ROOT, Recorder, run_folder
 
@@ -86,7 +89,7 @@ def hunt(game: str, copies: dict[str, Path], outputs: dict[str, Path], minutes: 
         if 60.0 * minutes - played < 1.0:
             continue
         words = ["--scene", bug.scene, "--minutes", f"{minutes - played / 60.0:.3f}"]
-        words += ["--output", str(output), "--games", "1", *EXPLORERS.get(name, [])]
+        words += ["--output", str(output), "--games", str(CORES), *EXPLORERS.get(name, [])]
         for key, value in bug.arguments.items():
             words += ["--argument", f"{key}={value}"]
         output.mkdir(parents=True, exist_ok=True)
@@ -115,6 +118,15 @@ def attribute(game: str, name: str, bugs: list[Bug]) -> Hunted:
     known, result.findings = result.findings, {}
     clean = folder / "clean"
 
+    def needed_by(trace: Path) -> list[str]:
+        """The bug without which the others do not show it, if that is one alone."""
+        found = [each.id for each in bugs if not shows(trace, without(each))]
+        return found if len(found) == 1 else []
+
+    def without(bug: Bug) -> Path:
+        others = [each for each in bugs if each is not bug]
+        return copy_with(others, folder / f"without_{bug.id}", clean)
+
     def judge(bug: FoundBug) -> Attributed:
         key, trace = f"{bug.trace} {bug.length}", output / bug.trace
         if key in known:
@@ -122,7 +134,7 @@ def attribute(game: str, name: str, bugs: list[Bug]) -> Hunted:
         is_alarm, owners = shows(trace, clean), []
         if not is_alarm:
             shown = (each.id for each in bugs if shows(trace, folder / each.id))
-            owners = list(itertools.islice(shown, 1))
+            owners = list(itertools.islice(shown, 1)) or needed_by(trace)
         ratio = bug.length / max(bug.first_length, 1)
         return Attributed(bug.oracle, bug.explorer, bug.found_sec, ratio, owners, is_alarm)
 

@@ -25,6 +25,8 @@ EVEN = 0.3
 """What an explorer that finds nothing gets of the time of the best one, about."""
 NEARBY_STEPS = 40
 """So long most rollouts look about after they have returned to a cell."""
+WAITS, LONG = 0.06, 1 << 20
+"""How often a rollout does the same in a cell until the episode ends, or should have ended."""
 SEEDS = 64
 """Most rollouts start from one of these seeds, so that cells of one seed add up."""
 
@@ -105,6 +107,8 @@ class Start:
     """Where the prefix leads, if the game is deterministic."""
     steps: int | None = None
     """How long to play then, if it is known."""
+    waits: bool = False
+    """Whether to play until the episode ends, or should have ended."""
 
 
 class Explorer(abc.ABC):
@@ -203,8 +207,8 @@ class GoExplorer(StickyExplorer):
     def start(self, archive: CellArchive) -> Start:
         """At a cell; from there random actions, or for a while one action, or none."""
         start = super().start(archive)
-        self._patience = 0
-        if self.random.random() < 0.3:
+        self._patience, waits = 0, self.random.random() < WAITS
+        if waits or self.random.random() < 0.3:
             sweep = [*self.sampler.sweep(), *[self.sampler.idle] * 3]
             self._held = sweep[self.random.integers(len(sweep))]
             self._patience = int(self.random.integers(5, 40))
@@ -213,7 +217,10 @@ class GoExplorer(StickyExplorer):
             return start
         key, cell = chosen
         steps = None if self.random.random() < 0.3 else NEARBY_STEPS
-        return Start(cell.rollout.seed, cell.rollout.actions[: cell.steps], key, steps)
+        if waits:
+            self._patience = LONG
+        prefix = cell.rollout.actions[: cell.steps]
+        return Start(cell.rollout.seed, prefix, key, None if waits else steps, waits)
 
     def act(self, shot: Snapshot, key: Key, archive: CellArchive) -> np.ndarray:
         """The one before, or a new one."""

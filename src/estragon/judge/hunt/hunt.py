@@ -150,7 +150,11 @@ class Hunt:
                 shots.append(game.step(actions[-1]))
             self.progress.update(self.seconds, limit, " s of warm-up")
             warmup.learn([each for each in shots if not each.lost], actions)
-            if shots[-1].lost:
+            if shots[-1].lost or game.reset(0).lost:
+                game.restart()
+            elif not (first := game.step(sampler.idle)).lost:
+                warmup.learn_first(first)
+            else:
                 game.restart()
         self.state.steps += warmup.usual.steps
         return warmup.finish()
@@ -161,8 +165,9 @@ class Hunt:
         if usual.low:
             low, high = level_of(shot.scene.bounds, usual)
             self.state.level = max(float((high - low).max()), 1e-3)
+        flags = tuple(each for each in usual.flags if each not in usual.lasting)
         archive = CellArchive(
-            self.state.level, usual.obs, moves=usual.low != usual.high, flags=usual.flags
+            self.state.level, usual.obs, moves=usual.low != usual.high, flags=flags
         )
         file = self.settings.output / "archive.json"
         if file.is_file():

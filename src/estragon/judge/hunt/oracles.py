@@ -38,6 +38,8 @@ PAID_LOOPS = 5
 REPEATED_STEPS = 12
 """So many steps after a reset are compared with those of other rollouts with the same actions."""
 FRAME_MS = 40.0
+LEVELS_PER_SEC = 20.0
+"""A player that crosses so many levels a second is too fast, however usual that is."""
 JUMP = 5.0
 NAN = -1e308
 """How the probe reports a variable that is NaN."""
@@ -400,7 +402,11 @@ class Watcher:
             jumps = np.abs(np.diff(speeds)).max(initial=0.0) > JUMP * usual.jump[kind]
             # A reset moves and stops bodies at once.
             is_within = self._length > 0 and not shot.ended.any()
-            if is_within and most and speed > (3.0 if jumps else 25.0) * max(most, 0.3):
+            limit = (3.0 if jumps else 25.0) * max(most, 0.3) if most else np.inf
+            if kind == player and shot.scene.bounds and usual.low:
+                low, high = self._ends(shot)
+                limit = min(limit, LEVELS_PER_SEC * float((high - low).max()))
+            if is_within and speed > limit:
                 text = f"{name} moves at {speed:g} per second, usually up to {most:g}"
                 found.append(Finding("speed", kind, text))
             found += self._overlap(shot, index, kind, ticks)
@@ -423,9 +429,7 @@ class Watcher:
     def _bounds(self, shot: Snapshot, index: int, kind: str, ticks: np.ndarray) -> list[Finding]:
         if not self._usual.low:
             return []
-        if self._level[0] is not shot.scene:
-            self._level = (shot.scene, *level_of(shot.scene.bounds, self._usual))
-        _, low, high = self._level
+        low, high = self._ends(shot)
         # Without walls or a floor, only what gets far away is certainly lost.
         margin = (0.12 if shot.scene.bounds else 20.0) * float((high - low).max())
         up = 1 if shot.scene.is_3d else -1
@@ -447,6 +451,12 @@ class Watcher:
             text += f"{np.round(low, 2).tolist()} and {np.round(high, 2).tolist()}"
             return [Finding(oracle, f"{kind} {side}{'xyz'[axis]}", text, ticks[-1, :3].tolist())]
         return []
+
+    def _ends(self, shot: Snapshot) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the greatest corner of the level."""
+        if self._level[0] is not shot.scene:
+            self._level = (shot.scene, *level_of(shot.scene.bounds, self._usual))
+        return self._level[1:]
 
     def _leaks(self, shot: Snapshot) -> list[Finding]:
         if not len(shot.ticks):

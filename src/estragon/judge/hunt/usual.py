@@ -89,6 +89,8 @@ class Usual(msgspec.Struct):
     """Those that stay within 0 and 1, or at least do not become negative."""
     flags: tuple[str, ...] = ()
     """Those that take few values: they tell cells apart."""
+    lasting: tuple[str, ...] = ()
+    """Those of them that a reset does not set back: no prefix of actions leads back to them."""
     latches: dict[str, Latch] = {}
     """By flag and value, such as Menu:page=3; "" is any. The hunt continues to learn it."""
     near: dict[str, list[float]] = {}
@@ -145,6 +147,8 @@ class Warmup:
         self._values: list[np.ndarray] = []
         """Of each episode: (steps, variables)."""
         self._types: dict[str, str] = {}
+        self._first: list[np.ndarray] = []
+        """The variables after the first step of always the same seed and action."""
         self._entered: dict[str, int] = {}
         self._effects: list[np.ndarray] = []
         """(steps, 1 + columns): how much an observation changes, and the action."""
@@ -184,6 +188,11 @@ class Warmup:
             change = np.abs(np.diff(obs, axis=0) / scale).sum(axis=1)
             self._effects.append(np.column_stack([change, np.array(actions[: len(change)])]))
         self._learn_places(rollout, actions)
+
+    def learn_first(self, shot: Snapshot) -> None:
+        """Take in the first step of always the same seed and action."""
+        if self.usual.variables:
+            self._first.append(shot.read(self.usual.variables))
 
     def finish(self) -> Usual:
         """What is usual."""
@@ -298,6 +307,9 @@ class Warmup:
             if len(np.unique(values[:, columns], axis=0)) <= max(8, len(values) / 20):
                 kept.append(name)
         usual.flags = tuple(kept)
+        first = [each[[places[name] for name in kept]] for each in self._first]
+        lasts = (np.ptp(first, axis=0) != 0.0) if first else np.zeros(len(kept), bool)
+        usual.lasting = tuple(name for name, does in zip(kept, lasts, strict=True) if does)
 
     def _finish_windows(self) -> None:
         """Which values change in nearly all windows, by how much, and how long they are still."""

@@ -85,7 +85,7 @@ class Worker(threading.Thread):
         shot = game.reset(rollout.seed)
         seen, new_cells = self._watcher.watch(shot, None), 0
         findings = [each for each in seen if hunt.takes(each, self._history)]
-        after = self._length() if start.steps is None else start.steps
+        after = self._length(start.waits) if start.steps is None else start.steps
         length = len(start.prefix) + (0 if only_repeats else after)
         crosses = self._random.random() < CROSSES
         paid = max(hunt.state.usual.step_reward, 1e-3)
@@ -130,9 +130,9 @@ class Worker(threading.Thread):
             hunt.state.steps += len(rollout.actions)
             hunt.bandit.reward(name, new_cells, bugs, time.monotonic() - began)
 
-    def _length(self) -> int:
+    def _length(self, waits: bool) -> int:
         """Steps of a rollout: about an episode, now and then longer than any should last."""
         usual = self._hunt.state.usual.longest_episode or 400
-        if self._random.random() < 0.15:
+        if waits or self._random.random() < 0.15:
             return min(int(1.7 * usual) + 60, 3000)
         return int(np.clip(self._random.uniform(0.3, 1.1) * usual, 60, 600))

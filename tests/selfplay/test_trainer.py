@@ -242,11 +242,11 @@ def test_in_a_league_both_roles_change_and_the_past_is_remembered() -> None:
 
 
 def test_past_selves_play_from_a_point_of_the_run_on() -> None:
-    """Before, all arenas without bots have two learners; a resumed run is the same."""
+    """Before, all arenas but those of 3 hiders have two learners; a resumed run is the same."""
     steps = 4 * 32 * 2 * CONFIG.horizon
     trainer = trainer_of(steps=steps, opening=0.25)
     rows = np.diff([0, *(updated(trainer).agent_steps for _ in range(5))]).tolist()
-    early = 2 * CONFIG.horizon * (2 * 14 + 2)
+    early = 2 * CONFIG.horizon * (2 * 13 + 3)
     assert rows == [early, early, *[STEPS_PER_UPDATE] * 3]
     trainer.close()
     for after in (1, 3):
@@ -272,7 +272,7 @@ def test_the_role_that_wins_too_often_learns_more_slowly() -> None:
         assert tuple(map(trainer.pace, (HIDER, SEEKER))) == pytest.approx(paces)
     trainer.close()
     alone = task_of("seeker", "bot:random")
-    for other in (trainer_of(alone), trainer_of(handicap=0.0)):
+    for other in (trainer_of(alone), trainer_of(handicap=0.0), trainer_of(opening=0.25)):
         other.balance = 1.0
         assert other.pace(SEEKER) == 1.0
         other.close()

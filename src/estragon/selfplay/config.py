@@ -69,10 +69,10 @@ class PPOConfig:
     """Lambda of generalized advantage estimation (GAE)."""
     clip: float = 0.2
     """PPO's clipping range."""
-    entropy: float = 0.05
+    entropy: float = 0.03
     """Initial entropy coefficient: higher values explore more. It decreases by equal factors in
     equal times."""
-    final_entropy: float = 0.001
+    final_entropy: float = 0.0002
     """Final entropy coefficient."""
     value_coef: Annotated[float, tyro.conf.arg(aliases=["--value-weight"])] = 0.5
     """Weight of the value loss."""

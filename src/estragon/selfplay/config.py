@@ -69,7 +69,7 @@ class PPOConfig:
     """Lambda of generalized advantage estimation (GAE)."""
     clip: float = 0.2
     """PPO's clipping range."""
-    entropy: float = 0.03
+    entropy: float = 0.05
     """Initial entropy coefficient: higher values explore more. It decreases by equal factors in
     equal times."""
     final_entropy: float = 0.0002

@@ -138,10 +138,10 @@ class MixedBots:
         return np.concatenate([bot.act(part) for bot, part in zip(bots, parts, strict=True)])
 
 
-def league_bots(rules: Rules, *, opening: bool = False) -> OpponentPair:
-    """The bots of a league in the opening of a run, without odd seekers, or after it."""
+def league_bots(rules: Rules) -> OpponentPair:
+    """The bots of a league, which do not change as the learners do."""
     random, chaser, evader = (Bot(name, rules, threads=1) for name in BOTS)
-    seekers = chaser if opening else MixedBots(chaser, [random], ODD_SHARE["seeker"])
+    seekers = MixedBots(chaser, [random], ODD_SHARE["seeker"])
     hiders = MixedBots(evader, [Camper(), random], ODD_SHARE["hider"])
     return OpponentPair(seekers, hiders)
 

@@ -366,7 +366,7 @@ class EmbeddedSource:
                 for opponent in pair
             )
             self._fixed = OpponentPair(seeker, hider)
-        self._bots = [league_bots(task.rules, opening=opening) for opening in (False, True)]
+        self._bots = league_bots(task.rules)
         self._past = [PastSelves(task.rules, config.hidden) for _ in range(BLOCKS)]
 
     @property
@@ -452,8 +452,7 @@ class EmbeddedSource:
         policies = [learner.actor for learner in trainer.learners]
         critics = [learner.critic for learner in trainer.learners if self._config.critic]
         rng = trainer.rng(RNG_PLAY, block)
-        bots = self._bots[trainer.progress < self._config.opening]
-        players = Players(policies, opponents, bots, rng, critics=critics)
+        players = Players(policies, opponents, self._bots, rng, critics=critics)
         play(self.arenas[block], self.rollouts[block], players)
 
 

@@ -154,7 +154,7 @@ NAN = "ERROR: Godot RL Agents: agent /root/A: observation 'obs', index 3 is nan;
         ([shot(), shot(lost="hang")], "hang: no answer"),
         ([shot()] + [shot((15.0, 0.5, 0.0))] * 12, "out of bounds: Main/Ball +x"),
         ([shot()] + [shot((0.0, -50.0, 0.0))] * 12, "endless fall: Main/Ball -y"),
-        ([shot()] + [shot((9.0, 0.5, 9.0))] * 50, "stuck: actions change nothing"),
+        ([shot()] + [shot((9.0, 0.5, 9.0))] * 70, "stuck: actions change nothing"),
         ([shot(), shot(), shot(velocity=(99.0, 0.0, 0.0))], "speed: Main/Ball"),
         ([shot(), shot(), shot(obs=(0.1, 99.0, 0.3))], "range: observation 1 beyond"),
         ([shot(), shot(reward=50.0)], "reward: beyond what is usual"),
@@ -164,6 +164,23 @@ NAN = "ERROR: Godot RL Agents: agent /root/A: observation 'obs', index 3 is nan;
 )
 def test_oracles_find(shots: list[Snapshot], expected: str) -> None:
     assert any(each.startswith(expected) for each in findings(shots)), findings(shots)
+
+
+def test_a_few_held_actions_may_change_nothing_for_a_while() -> None:
+    assert not findings([shot()] + [shot((9.0, 0.5, 9.0))] * 50)
+
+
+def test_a_player_that_is_put_elsewhere_is_not_fast_but_one_that_says_so_is() -> None:
+    def signatures(velocity: tuple[float, float, float]) -> list[str]:
+        usual = healthy()
+        usual.speed["Main/Ball"] = usual.jump["Main/Ball"] = 1e4
+        watcher, action = Watcher(usual, UserOracles(), []), np.zeros(3)
+        watcher.watch(shot(), None)
+        moved = [shot((-9.0, 0.5, 9.0)), shot((9.0, 0.5, -9.0), velocity=velocity)]
+        return [each.signature for one in moved for each in watcher.watch(one, action)]
+
+    assert not signatures((1.0, 0.0, 0.0))
+    assert signatures((900.0, 0.0, 0.0)) == ["speed: Main/Ball"]
 
 
 def test_a_leak_grows_from_reset_to_reset() -> None:

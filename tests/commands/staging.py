@@ -13,7 +13,7 @@ from tests.selfplay.staging import short_rules
 
 OPTIONS = ["--rules-file", "rules.json", "--layout", "four_corners", "--seed", "5"]
 OPTIONS += ["--steps", "20000", "--arenas", "64", "--horizon", "8", "--minibatch", "256"]
-OPTIONS += ["--hidden", "16", "--past", "0.3", "--past-from", "0"]
+OPTIONS += ["--hidden", "16", "--past", "0.3", "--opening", "0"]
 OPTIONS += ["--sparring", "0.2", "--no-film"]
 """25 updates of 800 steps: every stage falls on an update of its own."""
 SCRIPT = """

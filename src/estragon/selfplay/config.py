@@ -84,7 +84,7 @@ class PPOConfig:
     """Rewards are multiplied by this before learning."""
     past: float = 0.5
     """Share of arenas in which one side is a past self."""
-    opening: float = 0.25
+    opening: Annotated[float, tyro.conf.arg(aliases=["--past-from"])] = 0.25
     """Share of the run before past selves play. Until then, the current policies play each other in
     their arenas, more hiders than seekers meet bots, and neither role has a handicap."""
     sparring: float = 0.3

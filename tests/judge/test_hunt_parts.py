@@ -183,6 +183,24 @@ def test_a_player_that_is_put_elsewhere_is_not_fast_but_one_that_says_so_is() ->
     assert signatures((900.0, 0.0, 0.0)) == ["speed: Main/Ball"]
 
 
+def test_what_a_reset_does_not_set_back_is_learned() -> None:
+    random, warmup = np.random.default_rng(0), Warmup()
+
+    def known(number: int, step: int) -> dict[str, float]:
+        return {"Main:streak": (number + (step > 30)) % 3, "Main:is_open": step % 7 == 0}
+
+    for number in range(12):
+        rollout = [
+            shot(obs=tuple(random.uniform(-1.0, 1.0, 3)), variables=known(number, step))
+            for step in range(61)
+        ]
+        warmup.learn(rollout, list(random.uniform(-1.0, 1.0, (60, 3))))
+        warmup.learn_first(shot(variables=known(number, 1)))
+    usual = warmup.finish()
+    assert set(usual.flags) == {"Main:streak", "Main:is_open"}
+    assert usual.lasting == ("Main:streak",)
+
+
 def test_a_leak_grows_from_reset_to_reset() -> None:
     watcher = Watcher(healthy(), UserOracles(), [])
     found = []
